@@ -1,0 +1,38 @@
+"""forethought: decide what a reinforcement-learning agent should train on next."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from forethought.curriculum import Curriculum, CurriculumConfig, latest_per_environment
+    from forethought.graphs import FeasibilityEvidence, LearningConnectivity
+    from forethought.tasks import Task, TaskSet
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Curriculum",
+    "CurriculumConfig",
+    "FeasibilityEvidence",
+    "LearningConnectivity",
+    "Task",
+    "TaskSet",
+    "latest_per_environment",
+]
+
+_HOME = {
+    "Curriculum": "forethought.curriculum",
+    "CurriculumConfig": "forethought.curriculum",
+    "latest_per_environment": "forethought.curriculum",
+    "FeasibilityEvidence": "forethought.graphs",
+    "LearningConnectivity": "forethought.graphs",
+    "Task": "forethought.tasks",
+    "TaskSet": "forethought.tasks",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load the public names when first used, so that `import forethought` stays light."""
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'forethought' has no attribute {name!r}")
