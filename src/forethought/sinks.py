@@ -1,0 +1,104 @@
+"""Optional places that metrics are copied to. A run never contacts one that its configuration does not name."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+
+class Sink(Protocol):
+    """Takes a copy of every iteration's metrics."""
+
+    def log(self, steps: int, scalars: Mapping[str, float]) -> None:
+        """Take one iteration's finite numbers at `steps` environment steps."""
+        ...
+
+    def close(self) -> None:
+        """Send what is left."""
+        ...
+
+
+class _WeightsAndBiases:
+    """Weights & Biases, or a library with its interface; online or offline as its own environment variables say."""
+
+    module = "wandb"
+
+    def __init__(self, path: Path, config: Mapping[str, Any], run_id: str):
+        from importlib import import_module
+
+        library = import_module(self.module)
+        self._run = self._start(library, path, config, run_id)
+
+    def _start(self, library: Any, path: Path, config: Mapping[str, Any], run_id: str) -> Any:
+        return library.init(
+            project="forethought", name=path.name, dir=str(path), config=dict(config), id=run_id, resume="allow"
+        )
+
+    def log(self, steps: int, scalars: Mapping[str, float]) -> None:
+        self._run.log(dict(scalars), step=steps)
+
+    def close(self) -> None:
+        self._run.finish()
+
+
+class _Trackio(_WeightsAndBiases):
+    module = "trackio"
+
+    def _start(self, library: Any, path: Path, config: Mapping[str, Any], run_id: str) -> Any:
+        return library.init(project="forethought", name=f"{path.name}-{run_id[:8]}", config=dict(config), resume="allow")
+
+
+class _TensorBoard:
+    module = "tensorboardX"
+
+    def __init__(self, path: Path, config: Mapping[str, Any], run_id: str):
+        from importlib import import_module
+
+        self._writer = import_module(self.module).SummaryWriter(str(path / "tensorboard"))
+
+    def log(self, steps: int, scalars: Mapping[str, float]) -> None:
+        for name, value in scalars.items():
+            self._writer.add_scalar(name, value, steps)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+SINKS: dict[str, type[_WeightsAndBiases] | type[_TensorBoard]] = {
+    "wandb": _WeightsAndBiases,
+    "trackio": _Trackio,
+    "tensorboard": _TensorBoard,
+}
+_INSTALL = {"wandb": "'forethought[wandb]'", "trackio": "trackio", "tensorboard": "'forethought[tensorboard]'"}
+
+
+def check_sinks(names: Sequence[str]) -> None:
+    """Refuse names that are unknown or whose package is missing, without importing any.
+
+    Raises:
+        ValueError: Naming the sink and what is allowed, or the command that brings the package.
+    """
+    for name in names:
+        if name not in SINKS:
+            raise ValueError(f"sinks: unknown sink {name!r}; allowed are {', '.join(SINKS)}")
+        if find_spec(SINKS[name].module) is None:
+            raise ValueError(
+                f"sinks: {name} needs the package {SINKS[name].module}, which is not installed;"
+                f" pip install {_INSTALL[name]}"
+            )
+
+
+def open_sinks(names: Sequence[str], path: Path, config: Mapping[str, Any], run_id: str) -> list[Sink]:
+    """Open the sinks named.
+
+    Args:
+        names: Keys of `SINKS`.
+        path: The run directory.
+        config: The run's configuration.
+        run_id: The same for a run and its continuations.
+
+    Raises:
+        ValueError: As `check_sinks`.
+    """
+    check_sinks(names)
+    return [SINKS[name](path, config, run_id) for name in names]
