@@ -1,4 +1,4 @@
-"""What a learner is made of: sizes of its network and settings of its updates. Needs neither JAX nor NumPy."""
+"""What a learner is made of: sizes of its network, settings of its updates. Needs neither JAX nor NumPy."""
 
 from typing import Literal
 
@@ -48,7 +48,9 @@ class NetworkConfig(BaseModel):
         if self.width % self.heads:
             raise ValueError(f"heads is {self.heads}, but must divide width, which is {self.width}")
         if self.width % 2:
-            raise ValueError(f"width is {self.width}, but must be even (positions are pairs of sine and cosine)")
+            raise ValueError(
+                f"width is {self.width}, but must be even (positions are pairs of sine and cosine)"
+            )
         return self
 
 
