@@ -104,7 +104,9 @@ def iterations(directory: Path) -> list[int]:
     """Iterations that have a checkpoint (whole or not), in ascending order."""
     if not directory.is_dir():
         return []
-    return sorted(int(entry.name) for entry in directory.iterdir() if entry.is_dir() and entry.name.isdecimal())
+    return sorted(
+        int(entry.name) for entry in directory.iterdir() if entry.is_dir() and entry.name.isdecimal()
+    )
 
 
 def sync_directory(path: Path) -> None:

@@ -16,12 +16,15 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from forethought.environment import BatchedEnvironment
+from forethought.learner.acting import act, empty_memory, forget
 
 if TYPE_CHECKING:
     from forethought.learner import Learner
 
 EVALUATION_STREAM = 3
 """Sets evaluation's keys apart from those of training, which start from the same seed."""
+
+_PENDING = -1
 
 WILSON_Z = 1.959963984540054
 """Two-sided 95 % point of the normal distribution."""
@@ -80,12 +83,16 @@ def wilson_interval(
     """
     k, n = np.asarray(successes, dtype=np.float64), np.asarray(episodes, dtype=np.float64)
     if (n < 1).any() or (k < 0).any() or (k > n).any():
-        raise ValueError(f"{successes} successes in {episodes} episodes: at least 1 episode, and 0 to all successful")
+        raise ValueError(
+            f"{successes} successes in {episodes} episodes: at least 1 episode, and 0 to all successful"
+        )
     rate, spread = k / n, z * z / n
     centre = (rate + spread / 2) / (1 + spread)
     half = z * np.sqrt(rate * (1 - rate) / n + spread / (4 * n)) / (1 + spread)
     # The ends are exact at 0 and n successes; rounding would miss them by a hair.
-    return np.where(k == 0, 0.0, np.clip(centre - half, 0, 1)), np.where(k == n, 1.0, np.clip(centre + half, 0, 1))
+    return np.where(k == 0, 0.0, np.clip(centre - half, 0, 1)), np.where(
+        k == n, 1.0, np.clip(centre + half, 0, 1)
+    )
 
 
 class Evaluator:
@@ -123,22 +130,24 @@ class Evaluator:
                 raise ValueError(f"evaluation {name} is {value}; it must be at least 1")
         self.goals = tuple(range(len(goal_ids)) if goals is None else (int(goal) for goal in goals))
         if not self.goals or len(set(self.goals)) != len(self.goals):
-            raise ValueError(f"evaluation goals are {list(self.goals)}; there must be at least one, and none twice")
+            raise ValueError(
+                f"evaluation goals are {list(self.goals)}; there must be at least one, and none twice"
+            )
         if min(self.goals) < 0 or max(self.goals) >= len(goal_ids):
-            raise ValueError(f"evaluation goals reach from {min(self.goals)} to {max(self.goals)}; allowed are 0 to {len(goal_ids) - 1}")
+            raise ValueError(
+                f"evaluation goals reach from {min(self.goals)} to {max(self.goals)}; allowed are 0 to {len(goal_ids) - 1}"
+            )
         self.goal_ids = tuple(goal_ids[goal] for goal in self.goals)
         self.episodes = episodes
         self._chunk = chunk
         self._learner = learner
         self._slots = min(num_envs, len(self.goals) * episodes)
         self._block = -(-self._slots // 4)
-        self._environment = make_environment(self._slots, queue_capacity=self._slots + self._block)
+        self._environment = make_environment(self._slots, queue_capacity=4 * self._slots)
         # A goal's key depends on its id alone: it is the same in every subset of the goals.
         labels = np.array([zlib.crc32(goal.encode()) for goal in self.goal_ids], np.uint32)
         root = jax.random.fold_in(jax.random.key(seed), EVALUATION_STREAM)
         self._keys = _episode_keys(root, labels, episodes)
-        # Episodes of one goal are spread out, so that goals which take long do not all start last.
-        self._order = np.tile(np.arange(len(self.goals)), episodes), np.repeat(np.arange(episodes), len(self.goals))
         self._advance = jax.jit(self._advance_chunk, donate_argnums=0)
         self._begin = jax.jit(self._environment.begin)
         self._enqueue = jax.jit(self._environment.enqueue, donate_argnums=0)
@@ -154,38 +163,13 @@ class Evaluator:
             The outcome, or None if it was given up.
         """
         network = self._learner.network(state)
-        goal_of, episode_of = self._order
-        total = len(goal_of)
-        # What pads the last block is an episode again that counts already.
-        padded = -(-(total - self._slots) // self._block) * self._block + self._slots
-        goal_of, episode_of = np.resize(goal_of, padded), np.resize(episode_of, padded)
-        keys = self._keys[goal_of, episode_of]
-        goals = np.asarray(self.goals, np.int32)[goal_of]
-        identity = {
-            (int(goal), key.tobytes()): index
-            for index, (goal, key) in enumerate(zip(goals[:total], np.asarray(jax.random.key_data(keys[:total])), strict=True))
-        }
-        outcome = np.full(total, -1, np.int8)
+        total = len(self.goals) * self.episodes
+        outcome = np.full(total, _PENDING, np.int8)
         first_step = np.zeros(total, bool)
-
-        environment_state, observation = self._begin(keys[: self._slots], goals[: self._slots])
-        carry = (environment_state, observation, self._learner.acting_memory(network, self._slots))
-        queued, finished, active = self._slots, 0, self._slots
-        while (outcome < 0).any():
-            while queued < padded and queued - finished - active + self._block <= self._environment.queue_capacity:
-                block = slice(queued, queued + self._block)
-                carry = (self._enqueue(carry[0], keys[block], goals[block]), *carry[1:])
-                queued += self._block
-            carry, trace = self._advance(carry, network)
-            done, success, goal, key, step, active = (np.asarray(item) for item in trace)
-            finished, active = finished + int(done.sum()), int(active)
-            for time, slot in zip(*np.nonzero(done), strict=True):
-                index = identity[int(goal[time, slot]), key[time, slot].tobytes()]
-                if outcome[index] < 0:
-                    outcome[index] = success[time, slot]
-                    first_step[index] = success[time, slot] and step[time, slot] == 0
-            if stop():
+        while (pending := np.flatnonzero(outcome == _PENDING)).size:
+            if not self._wave(network, pending, outcome, first_step, stop):
                 return None
+        # Episodes are numbered goal by goal within each round, see `_wave`.
         shape = (self.episodes, len(self.goals))
         return EvaluationResult(
             goals=self.goal_ids,
@@ -194,9 +178,53 @@ class Evaluator:
             first_step_successes=first_step.reshape(shape).sum(0, dtype=np.int64),
         )
 
-    def _advance_chunk(self, carry: Any, network: Any) -> tuple[Any, Any]:
-        from forethought.learner.acting import act, forget
+    def _wave(
+        self,
+        network: Any,
+        pending: np.ndarray,
+        outcome: np.ndarray,
+        first_step: np.ndarray,
+        stop: Callable[[], bool],
+    ) -> bool:
+        """Play the pending episodes, until all are over or every environment has run out of queued ones.
 
+        One wave is enough unless the queue empties within a chunk.
+
+        Returns:
+            False if `stop` said so.
+        """
+        # Episode i is number i // goals of goal i % goals, so goals that take long do not all start last. What pads
+        # the last block is an episode that is in it already: the same key gives the same outcome.
+        blocks = -(-max(0, len(pending) - self._slots) // self._block)
+        queue = np.resize(pending, self._slots + blocks * self._block)
+        place, number = queue % len(self.goals), queue // len(self.goals)
+        keys, goals = self._keys[place, number], np.asarray(self.goals, np.int32)[place]
+        words = np.asarray(jax.random.key_data(keys))
+        identity = {(int(g), k.tobytes()): index for index, g, k in zip(queue, goals, words, strict=True)}
+
+        environment_state, observation = self._begin(keys[: self._slots], goals[: self._slots])
+        carry = (environment_state, observation, empty_memory(network, self._slots))
+        queued, finished, active = self._slots, 0, self._slots
+        while active and (outcome[pending] == _PENDING).any():
+            while (
+                queued < len(queue)
+                and queued - finished - active + self._block <= self._environment.queue_capacity
+            ):
+                block = slice(queued, queued + self._block)
+                carry = (self._enqueue(carry[0], keys[block], goals[block]), *carry[1:])
+                queued += self._block
+            carry, trace = self._advance(carry, network)
+            done, success, goal, key, step, running = (np.asarray(item) for item in trace)
+            finished, active = finished + int(done.sum()), int(running)
+            for time, slot in zip(*np.nonzero(done), strict=True):
+                index = identity[int(goal[time, slot]), key[time, slot].tobytes()]
+                outcome[index] = success[time, slot]
+                first_step[index] = success[time, slot] and step[time, slot] == 0
+            if stop():
+                return False
+        return True
+
+    def _advance_chunk(self, carry: Any, network: Any) -> tuple[Any, Any]:
         environment, embeddings = self._environment, self._learner.goal_embeddings
 
         def advance(carry: Any, _: None) -> tuple[Any, Any]:
@@ -207,7 +235,13 @@ class Evaluator:
             keys = _action_keys(episode.key, episode.step)
             action = act(network, memory, observation, episode.goal, embeddings, keys)
             state, observation, outcome = environment.step(state, action.action)
-            trace = (outcome.done, outcome.success, episode.goal, jax.random.key_data(episode.key), episode.step)
+            trace = (
+                outcome.done,
+                outcome.success,
+                episode.goal,
+                jax.random.key_data(episode.key),
+                episode.step,
+            )
             return (state, observation, action.memory), trace
 
         carry, trace = jax.lax.scan(advance, carry, None, length=self._chunk)
@@ -228,7 +262,9 @@ def evaluate(
 
 
 @partial(jax.jit, static_argnames="episodes")
-def _episode_keys(root: Key[Array, ""], labels: Int[Array, " goal"], episodes: int) -> Key[Array, "goal episode"]:
+def _episode_keys(
+    root: Key[Array, ""], labels: Int[Array, " goal"], episodes: int
+) -> Key[Array, "goal episode"]:
     fold = jax.random.fold_in
     of_goal = jax.vmap(fold, (None, 0))(root, labels)
     return jax.vmap(jax.vmap(fold, (None, 0)), (0, None))(of_goal, jnp.arange(episodes))

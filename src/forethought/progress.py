@@ -4,7 +4,7 @@ import math
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from forethought.evaluation import EvaluationResult
@@ -13,6 +13,7 @@ PLAIN_INTERVAL = 60.0
 """Seconds between two plain lines; an iteration that takes longer has a line of its own."""
 
 
+@runtime_checkable
 class Reporter(Protocol):
     """Shows the course of a run."""
 
@@ -81,7 +82,11 @@ class PlainReporter:
         now = time.monotonic()
         if now - self._last >= self._interval or row["iteration"] == self._iterations:
             self._last = now
-            parts = [f"iteration {row['iteration']}/{self._iterations}", *_figures(row), f"ETA {_clock(remaining)}"]
+            parts = [
+                f"iteration {row['iteration']}/{self._iterations}",
+                *_figures(row),
+                f"ETA {_clock(remaining)}",
+            ]
             self.message("  ".join([*parts, _top(top)]))
 
     def evaluation(self, iteration: int, result: "EvaluationResult") -> None:

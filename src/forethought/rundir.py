@@ -23,10 +23,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from forethought import checkpoint
 
 if TYPE_CHECKING:
     import polars as pl
+
+Columns = Mapping[str, Sequence[Any] | np.ndarray]
+"""A table, by column."""
 
 CONFIG = "config.toml"
 META = "meta.json"
@@ -74,7 +79,7 @@ class RunDirectory:
         self.path = Path(path)
         if not (self.path / CONFIG).is_file() or not (self.path / META).is_file():
             raise ValueError(f"{self.path} is not a run directory: it has no {CONFIG} and {META}")
-        self._rows: list[Mapping[str, Sequence[Any]]] = []
+        self._rows: list[Columns] = []
         self._first_row_iteration = 0
         self._last_row_iteration = 0
 
@@ -157,7 +162,7 @@ class RunDirectory:
         with open(self.path / METRICS, "a", encoding="utf-8") as file:
             file.write(_json(row) + "\n")
 
-    def record_curriculum(self, iteration: int, columns: Mapping[str, Sequence[Any]]) -> None:
+    def record_curriculum(self, iteration: int, columns: Columns) -> None:
         """Keep one iteration's rows (a column each, without `iteration`) until `flush`."""
         if not self._rows:
             self._first_row_iteration = iteration
@@ -178,7 +183,7 @@ class RunDirectory:
                 os.fsync(file.fileno())
         checkpoint.sync_directory(self.path)
 
-    def record_evaluation(self, columns: Mapping[str, Sequence[Any]]) -> None:
+    def record_evaluation(self, columns: Columns) -> None:
         """Add one whole evaluation to `evaluations.parquet`, at once."""
         import polars as pl
 
@@ -255,7 +260,9 @@ def check_new(path: str | Path) -> None:
     """
     path = Path(path)
     if path.exists() or path.is_symlink():
-        raise ValueError(f"run directory {path} exists already; name a new one, or continue it by giving its path alone")
+        raise ValueError(
+            f"run directory {path} exists already; name a new one, or continue it by giving its path alone"
+        )
     parent = next((parent for parent in path.parents if parent.exists()), Path("."))
     if not parent.is_dir():
         raise ValueError(f"run directory {path} cannot be written: {parent} is not a directory")
@@ -287,11 +294,10 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     return row if isinstance(row, dict) and isinstance(row.get("iteration"), int) else None
 
 
-def _table(columns: Mapping[str, Sequence[Any]], schema: Mapping[str, str]) -> "pl.DataFrame":
+def _table(columns: Columns, schema: Mapping[str, str]) -> "pl.DataFrame":
     import polars as pl
 
-    table = pl.DataFrame({name: columns[name] for name in schema}, schema=_types(schema), nan_to_null=True)
-    return table
+    return pl.DataFrame({name: columns[name] for name in schema}, schema=_types(schema), nan_to_null=True)
 
 
 def _empty(schema: Mapping[str, str]) -> "pl.DataFrame":

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 
+@runtime_checkable
 class Sink(Protocol):
     """Takes a copy of every iteration's metrics."""
 
@@ -19,19 +20,20 @@ class Sink(Protocol):
 
 
 class _WeightsAndBiases:
-    """Weights & Biases, or a library with its interface; online or offline as its own environment variables say."""
+    """Weights & Biases, online or offline as its own environment variables say."""
 
     module = "wandb"
 
     def __init__(self, path: Path, config: Mapping[str, Any], run_id: str):
         from importlib import import_module
 
-        library = import_module(self.module)
-        self._run = self._start(library, path, config, run_id)
-
-    def _start(self, library: Any, path: Path, config: Mapping[str, Any], run_id: str) -> Any:
-        return library.init(
-            project="forethought", name=path.name, dir=str(path), config=dict(config), id=run_id, resume="allow"
+        self._run = import_module(self.module).init(
+            project="forethought",
+            name=path.name,
+            dir=str(path),
+            config=dict(config),
+            id=run_id,
+            resume="allow",
         )
 
     def log(self, steps: int, scalars: Mapping[str, float]) -> None:
@@ -39,13 +41,6 @@ class _WeightsAndBiases:
 
     def close(self) -> None:
         self._run.finish()
-
-
-class _Trackio(_WeightsAndBiases):
-    module = "trackio"
-
-    def _start(self, library: Any, path: Path, config: Mapping[str, Any], run_id: str) -> Any:
-        return library.init(project="forethought", name=f"{path.name}-{run_id[:8]}", config=dict(config), resume="allow")
 
 
 class _TensorBoard:
@@ -66,10 +61,9 @@ class _TensorBoard:
 
 SINKS: dict[str, type[_WeightsAndBiases] | type[_TensorBoard]] = {
     "wandb": _WeightsAndBiases,
-    "trackio": _Trackio,
     "tensorboard": _TensorBoard,
 }
-_INSTALL = {"wandb": "'forethought[wandb]'", "trackio": "trackio", "tensorboard": "'forethought[tensorboard]'"}
+_INSTALL = {"wandb": "'forethought[wandb]'", "tensorboard": "'forethought[tensorboard]'"}
 
 
 def check_sinks(names: Sequence[str]) -> None:

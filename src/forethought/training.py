@@ -1,0 +1,447 @@
+"""The loop of a run: the curriculum picks goals, the learner trains on them, the outcome goes back to the curriculum.
+
+An iteration starts with fresh worlds and an empty memory everywhere, and all its random numbers come from the seed and
+the iteration's number. So the state between two iterations is the learner, the curriculum and two counts; that is what
+a checkpoint holds, and a run that goes on from one repeats what it would have done.
+"""
+
+import hashlib
+import platform
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from forethought import checkpoint
+from forethought.config import RunConfig
+from forethought.curriculum import Curriculum, latest_per_environment
+from forethought.evaluation import EvaluationResult, Evaluator
+from forethought.learner import Learner
+from forethought.progress import Reporter, make_reporter
+from forethought.rundir import RunDirectory, check_new
+from forethought.sinks import check_sinks, open_sinks
+
+if TYPE_CHECKING:
+    from forethought.domains import Domain
+
+INITIALISATION, WORLDS, UPDATES = range(3)
+"""Streams of random numbers, each folded into the seed's key; evaluation has one more of its own."""
+
+EPISODES_PER_ENVIRONMENT = 5
+"""Finished episodes that each environment contributes to an iteration's success rates (paper, A.2)."""
+
+SHOWN_GOALS = 3
+_PACKAGES = ("forethought", "jax", "jaxlib", "numpy", "scipy", "equinox", "optax", "craftax", "polars")
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How `train` ended."""
+
+    path: Path
+    iteration: int
+    """Iterations done."""
+    steps: int
+    """Environment steps taken, over all environments."""
+    interrupted: bool
+    """A signal ended the run early; it is saved and can be continued."""
+    evaluation: EvaluationResult | None
+    """The evaluation after the last iteration, if this call made it."""
+
+
+def train(
+    config: RunConfig,
+    run_dir: str | Path,
+    *,
+    resume: bool = False,
+    reporter: Reporter | None = None,
+    argv: Sequence[str] | None = None,
+) -> RunResult:
+    """Train one agent and leave a run directory behind.
+
+    SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 save the run at the end of the iteration and return; a second SIGINT raises
+    KeyboardInterrupt at once, which loses the iterations since the last checkpoint and nothing else.
+
+    Args:
+        config: The run; when resuming, the one in the directory.
+        run_dir: Where; must not exist, unless resuming.
+        resume: Continue the run that lies there from its last whole checkpoint.
+        reporter: Shows the course of the run; the default suits stderr.
+        argv: The command line, for the record.
+
+    Raises:
+        ValueError: One line: a bad or busy run directory, a missing device or package, goals or graphs that have
+            changed since the run began.
+    """
+    path = Path(run_dir)
+    if not resume:
+        check_new(path)
+    check_sinks(config.sinks)
+    device = select_device(config.device)
+    reporter = reporter or make_reporter()
+    with jax.default_device(device):
+        from forethought.domains import load_domain
+
+        domain = load_domain(config)
+        run = _Run(config, domain, reporter)
+        meta = _meta(domain, device, argv)
+        if resume:
+            directory = RunDirectory(path)
+        else:
+            directory = RunDirectory.create(path, config.to_toml(), meta)
+        with directory.locked(), _signals(reporter) as stop:
+            if resume:
+                _check_unchanged(config, directory, meta)
+            try:
+                return run.go(directory, stop, _describe(device), continued=meta if resume else None)
+            finally:
+                reporter.close()
+
+
+def select_device(name: str) -> jax.Device:
+    """The device that a run computes on.
+
+    Args:
+        name: `auto` for JAX's first choice, `cpu` or `gpu`.
+
+    Raises:
+        ValueError: If there is none of that kind.
+    """
+    if name == "auto":
+        return jax.devices()[0]
+    try:
+        return jax.devices(name)[0]
+    except RuntimeError:
+        found = ", ".join(sorted({device.platform for device in jax.devices()}))
+        raise ValueError(f"device: {name!r} given, but JAX finds no such device, only: {found}") from None
+
+
+class _Run:
+    """One run's parts, and the loop over them."""
+
+    def __init__(self, config: RunConfig, domain: "Domain", reporter: Reporter):
+        self.config = config
+        self.tasks = domain.tasks
+        self.reporter = reporter
+        self.environment = domain.make_environment(config.num_envs)
+        self.learner = Learner(self.environment, domain.goal_embeddings, config.network, config.ppo)
+        self.curriculum = Curriculum(
+            self.tasks,
+            connectivity=domain.connectivity,
+            feasibility=domain.feasibility,
+            method=config.method,
+            seed=config.seed,
+            config=config.curriculum,
+        )
+        self.evaluator = Evaluator(
+            self.learner,
+            domain.make_environment,
+            self.tasks.ids,
+            goals=[self.tasks.index(goal) for goal in config.evaluation.goals] or None,
+            episodes=config.evaluation.episodes,
+            num_envs=config.evaluation.num_envs,
+            seed=config.seed,
+            chunk=config.evaluation.chunk,
+        )
+        self.fixed = {self.tasks.index(goal): count for goal, count in config.fixed_selections.items()}
+        self.key = jax.random.key(config.seed)
+        self.state = self.learner.init(jax.random.fold_in(self.key, INITIALISATION))
+        self.iteration = 0
+        self.steps = 0
+
+    def go(
+        self, directory: RunDirectory, stop: "_Stop", device: str, continued: Mapping[str, Any] | None
+    ) -> RunResult:
+        """Train to the last iteration or until `stop`."""
+        config, reporter = self.config, self.reporter
+        if continued is not None:
+            self._restore(directory)
+            meta = directory.meta
+            started = {"iteration": self.iteration, **_session(continued)}
+            directory.write_meta(meta | {"continued": [*meta.get("continued", []), started]})
+        reporter.start(config.iterations, self.iteration, device)
+        sinks = open_sinks(
+            config.sinks, directory.path, config.model_dump(mode="json"), directory.meta["run_id"]
+        )
+        evaluation = None
+        evaluated = directory.evaluated()
+        saved_at, saved_time = self.iteration, time.monotonic()
+        compiled = False
+        try:
+            while True:
+                last = self.iteration == config.iterations
+                due = last or self.iteration % config.evaluation.every == 0
+                if due and self.iteration not in evaluated and not stop.asked:
+                    reporter.message("evaluating ...")
+                    evaluation = self.evaluator.run(self.state, stop=lambda: stop.asked)
+                    if evaluation is not None:
+                        directory.record_evaluation(evaluation.columns(self.iteration, self.steps))
+                        reporter.evaluation(self.iteration, evaluation)
+                if last or stop.asked:
+                    break
+                if not compiled:
+                    reporter.message("compiling the learner (cached for the next time) ...")
+                    compiled = True
+                row, curriculum = self._iterate()
+                directory.record_metrics(row)
+                directory.record_curriculum(self.iteration, curriculum)
+                for sink in sinks:
+                    sink.log(self.steps, {k: v for k, v in row.items() if v is not None and np.isfinite(v)})
+                reporter.iteration(row, _top(self.tasks.ids, curriculum["effective_share"]))
+                minutes = (time.monotonic() - saved_time) / 60
+                if minutes >= config.checkpoint_minutes or self.iteration == config.iterations:
+                    self._save(directory)
+                    saved_at, saved_time = self.iteration, time.monotonic()
+            if saved_at != self.iteration:
+                self._save(directory)
+        finally:
+            for sink in sinks:
+                sink.close()
+        interrupted = stop.asked and (
+            self.iteration < config.iterations or self.iteration not in directory.evaluated()
+        )
+        if interrupted:
+            reporter.message(
+                f"saved after iteration {self.iteration}; continue with: forethought train {directory.path}"
+            )
+        return RunResult(
+            directory.path, self.iteration, self.steps, interrupted, evaluation if last else None
+        )
+
+    def _iterate(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """One curriculum iteration; returns its line of metrics and its rows of the curriculum's record."""
+        started = time.perf_counter()
+        config, curriculum = self.config, self.curriculum
+        record = self._beliefs()
+        selected = curriculum.sample(config.tasks.goals_per_iteration, self.fixed)
+        goals = np.repeat(selected, config.environment.envs_per_goal).astype(np.int32)
+
+        fold = jax.random.fold_in
+        rollout = self.learner.begin(fold(fold(self.key, WORLDS), self.iteration), goals)
+        update_key = fold(fold(self.key, UPDATES), self.iteration)
+        updates, done, success = [], [], []
+        for number in range(config.updates_per_iteration):
+            self.state, rollout, update = self.learner.update(self.state, rollout, fold(update_key, number))
+            # The device works on this update while the host waits for the one before it.
+            if updates:
+                _fetch(updates[-1], done, success)
+            updates.append(update)
+        _fetch(updates[-1], done, success)
+
+        _, environments = np.nonzero(ended := np.concatenate(done))
+        outcomes = np.concatenate(success)[ended].astype(np.float64)
+        counted, means, counts = latest_per_environment(environments, outcomes, k=EPISODES_PER_ENVIRONMENT)
+        curriculum.update(goals[counted], means, counts)
+        self.iteration += 1
+        self.steps += config.steps_per_iteration_total
+
+        seconds = time.perf_counter() - started
+        rates = np.asarray(curriculum.success_rate)
+        learner_metrics = _total([jax.device_get(update.metrics) for update in updates])
+        environment_metrics = jax.device_get(self.environment.metrics(rollout.environment))
+        row = {
+            "iteration": self.iteration,
+            "steps": self.steps,
+            "seconds": seconds,
+            "steps_per_second": config.steps_per_iteration_total / seconds,
+            "mean_success_rate": float(rates[np.isfinite(rates)].mean())
+            if np.isfinite(rates).any()
+            else None,
+            "goals_above_third": int((rates > 1 / 3).sum()),
+            "episodes": len(outcomes),
+            "successes": int(outcomes.sum()),
+        }
+        for prefix, values in (
+            ("learner", learner_metrics),
+            ("curriculum", curriculum.metrics()),
+            ("environment", environment_metrics),
+        ):
+            row |= {f"{prefix}/{name}": float(value) for name, value in values.items()}
+        size = len(self.tasks)
+        record |= {
+            "selections": np.bincount(selected, minlength=size),
+            "episodes": np.bincount(goals[counted], counts, size).astype(np.int64),
+            "successes": np.bincount(goals[counted], means * counts, size),
+        }
+        return row, record
+
+    def _beliefs(self) -> dict[str, Any]:
+        """What the next draw rests on."""
+        curriculum = self.curriculum
+        k = self.config.tasks.goals_per_iteration
+        fixed = np.zeros(len(self.tasks))
+        for goal, count in self.fixed.items():
+            fixed[goal] = count
+        probabilities = np.array(curriculum.probabilities)
+        return {
+            "task": self.tasks.ids,
+            "probability": probabilities,
+            "effective_share": (fixed + (k - fixed.sum()) * probabilities) / k,
+            "success_rate": np.array(curriculum.success_rate),
+            "learning_progress": np.array(curriculum.learning_progress),
+            "downstream_potential": np.array(curriculum.downstream_potential),
+            "feasibility": np.array(curriculum.feasibility),
+        }
+
+    def _save(self, directory: RunDirectory) -> None:
+        directory.flush()
+        curriculum = self.curriculum.state_dict()
+        arrays = {name: value for name, value in curriculum.items() if isinstance(value, np.ndarray)}
+        scalars = {name: value for name, value in curriculum.items() if name not in arrays}
+        checkpoint.save(
+            directory.checkpoints,
+            self.iteration,
+            {"learner": self.learner.to_dict(self.state), "curriculum": arrays},
+            {"steps": self.steps, "curriculum": scalars},
+        )
+
+    def _restore(self, directory: RunDirectory) -> None:
+        found = checkpoint.load_latest(directory.checkpoints, warn=self.reporter.message)
+        if found is not None:
+            self.state = self.learner.from_dict(found.arrays["learner"])
+            self.curriculum.load_state_dict(found.arrays["curriculum"] | found.info["curriculum"])
+            self.iteration, self.steps = found.iteration, found.info["steps"]
+        directory.rewind(self.iteration)
+
+
+def _fetch(update: Any, done: list[np.ndarray], success: list[np.ndarray]) -> None:
+    """Bring one update's outcomes to the host, letting signals through while the device computes."""
+    pause = 1e-4
+    while not (update.done.is_ready() and update.success.is_ready()):
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)
+    done.append(np.asarray(update.done))
+    success.append(np.asarray(update.success))
+
+
+def _total(metrics: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Metrics are sums and counts, so those of several updates add up."""
+    return {name: float(sum(np.float64(part[name]) for part in metrics)) for name in metrics[0]}
+
+
+def _top(ids: Sequence[str], shares: np.ndarray) -> list[tuple[str, float]]:
+    order = np.argsort(-shares, kind="stable")[:SHOWN_GOALS]
+    return [(ids[index], float(shares[index])) for index in order]
+
+
+class _Stop:
+    """Whether a signal has asked the run to end."""
+
+    asked = False
+
+
+@contextmanager
+def _signals(reporter: Reporter) -> Iterator[_Stop]:
+    """Turn the signals that ask a process to end into a flag, as long as this lasts."""
+    stop = _Stop()
+
+    def ask(number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGINT and stop.asked:
+            raise KeyboardInterrupt
+        stop.asked = True
+        again = "; Ctrl-C again stops at once" if number == signal.SIGINT else ""
+        reporter.message(f"{signal.Signals(number).name}: saving at the end of this iteration{again}")
+
+    previous: dict[int, Any] = {}
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
+        try:
+            previous[number] = signal.signal(number, ask)
+        except (
+            ValueError
+        ):  # Only the main thread may, and a run in another one is not a process to be asked to end.
+            break
+    try:
+        yield stop
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _meta(domain: "Domain", device: jax.Device, argv: Sequence[str] | None) -> dict[str, Any]:
+    """The content of `meta.json` for a run that begins now."""
+    return {
+        "run_id": uuid.uuid4().hex,
+        "argv": list(sys.argv if argv is None else argv),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "device": _describe(device),
+        "host": platform.node(),
+        "versions": {"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES},
+        "git": _git(),
+        "hashes": {
+            "goals": domain.tasks.digest,
+            "connectivity": _graph_digest(domain.connectivity),
+            "feasibility": _graph_digest(domain.feasibility),
+            "embeddings": hashlib.sha256(np.ascontiguousarray(domain.goal_embeddings).tobytes()).hexdigest(),
+        },
+    }
+
+
+def _session(meta: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: meta[name] for name in ("argv", "started", "device", "host", "versions", "git")}
+
+
+def _check_unchanged(config: RunConfig, directory: RunDirectory, meta: Mapping[str, Any]) -> None:
+    if config.to_toml() != directory.config_text:
+        raise ValueError(f"the configuration is not the one in {directory.path}; a run goes on with its own")
+    before, now = directory.meta["hashes"], meta["hashes"]
+    if changed := [name for name in before if before[name] != now.get(name)]:
+        raise ValueError(f"{', '.join(changed)} changed since {directory.path} began; it cannot go on")
+
+
+def _describe(device: jax.Device) -> str:
+    kind = device.device_kind
+    return device.platform if kind.lower() == device.platform else f"{device.platform} ({kind})"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _git() -> dict[str, Any] | None:
+    """Commit of the checkout that the package runs from; None if it runs from no checkout."""
+
+    def ask(*command: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(Path(__file__).parent), *command],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
+        ).stdout.strip()
+
+    try:
+        # A package installed below somebody else's checkout is not of that checkout.
+        ask("ls-files", "--error-unmatch", Path(__file__).name)
+        return {
+            "commit": ask("rev-parse", "HEAD"),
+            "dirty": bool(ask("status", "--porcelain", "--untracked-files=no")),
+        }
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _graph_digest(graph: Any) -> str | None:
+    """Hash of a graph's ids and weights; None without a graph."""
+    if graph is None:
+        return None
+    digest = hashlib.sha256("\0".join(graph.ids).encode())
+    weights = graph.weights
+    for array in (weights.indptr.astype(np.int64), weights.indices.astype(np.int64), weights.data):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    if hasattr(graph, "from_scratch"):
+        digest.update(np.ascontiguousarray(graph.from_scratch).tobytes())
+    return digest.hexdigest()
