@@ -110,7 +110,7 @@ def test_a_crash_while_writing_leaves_the_earlier_ones(tmp_path, monkeypatch):
 def test_only_damaged_checkpoints_is_an_error(tmp_path):
     folder = checkpoint.save(tmp_path, 4, ARRAYS, INFO)
     (folder / "state.npz").write_bytes(b"")
-    with pytest.raises(ValueError, match="every checkpoint .* is damaged: 4"):
+    with pytest.raises(ValueError, match=r"every checkpoint .* is damaged: 4"):
         checkpoint.load_latest(tmp_path, warn=lambda line: None)
 
 

@@ -1,8 +1,8 @@
 """Success rates of a frozen agent: many environments act side by side, and none idles while episodes wait.
 
-Every episode has a key of its own, made of the seed, the goal and the episode's number, and everything random in the
-episode comes from that key. So the outcome depends neither on how many environments share the work nor on the order
-in which they finish, and two agents that are evaluated with one seed meet the same worlds.
+Every episode has a key of its own, made of the seed, the goal and the episode's number, and everything random in
+the episode comes from that key. So the outcome depends neither on how many environments share the work nor on the
+order in which they finish, and two agents that are evaluated with one seed meet the same worlds.
 """
 
 import zlib
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Int, Key
 
 from forethought.environment import BatchedEnvironment
 from forethought.learner.acting import act, empty_memory, forget
@@ -115,7 +115,7 @@ class Evaluator:
         Args:
             learner: Whose networks will be evaluated.
             make_environment: `make_environment(num_envs, queue_capacity=...)` gives the domain's environment.
-            goal_ids: Ids of all goals that the environment and the learner's goal embeddings know, in their order.
+            goal_ids: Ids of all goals of the environment and of the learner's embeddings, in their order.
             goals: Positions in `goal_ids` to evaluate; None for all.
             episodes: Episodes of each goal; the first ones started count, however long they take.
             num_envs: Environments that act side by side (fewer if there are not so many episodes).
@@ -134,9 +134,7 @@ class Evaluator:
                 f"evaluation goals are {list(self.goals)}; there must be at least one, and none twice"
             )
         if min(self.goals) < 0 or max(self.goals) >= len(goal_ids):
-            raise ValueError(
-                f"evaluation goals reach from {min(self.goals)} to {max(self.goals)}; allowed are 0 to {len(goal_ids) - 1}"
-            )
+            raise ValueError(f"evaluation goals are {list(self.goals)}; allowed are 0 to {len(goal_ids) - 1}")
         self.goal_ids = tuple(goal_ids[goal] for goal in self.goals)
         self.episodes = episodes
         self._chunk = chunk
@@ -193,8 +191,8 @@ class Evaluator:
         Returns:
             False if `stop` said so.
         """
-        # Episode i is number i // goals of goal i % goals, so goals that take long do not all start last. What pads
-        # the last block is an episode that is in it already: the same key gives the same outcome.
+        # Episode i is number i // goals of goal i % goals, so goals that take long do not all start last. What
+        # pads the last block is an episode that is queued already: the same key gives the same outcome.
         blocks = -(-max(0, len(pending) - self._slots) // self._block)
         queue = np.resize(pending, self._slots + blocks * self._block)
         place, number = queue % len(self.goals), queue // len(self.goals)

@@ -26,7 +26,7 @@ class Reporter(Protocol):
         ...
 
     def iteration(self, row: Mapping[str, Any], top: Sequence[tuple[str, float]]) -> None:
-        """An iteration is over: its line of `metrics.jsonl`, and the goals likeliest to be drawn with their share."""
+        """An iteration is over: its line of `metrics.jsonl`, and the goals drawn most, each with its share."""
         ...
 
     def evaluation(self, iteration: int, result: "EvaluationResult") -> None:
@@ -182,9 +182,10 @@ def _top(top: Sequence[tuple[str, float]]) -> str:
 
 def _summary(iteration: int, result: "EvaluationResult") -> str:
     rates = result.success_rate
+    above = int((rates > 1 / 3).sum())
     return (
         f"evaluation at iteration {iteration}: mean success {rates.mean():.3f}, "
-        f"{int((rates > 1 / 3).sum())} of {len(rates)} goals above 1/3 ({int(result.episodes.sum())} episodes)"
+        f"{above} of {len(rates)} goals above 1/3 ({int(result.episodes.sum())} episodes)"
     )
 
 

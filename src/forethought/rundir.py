@@ -7,9 +7,9 @@
     evaluations.parquet    one row a goal and evaluation
     checkpoints/           see `forethought.checkpoint`
 
-Records are appended in step with the checkpoints: rows of the curriculum reach the disk before the checkpoint that
-covers them, and `rewind` drops everything a checkpoint does not cover. So a run that was killed and continued leaves the
-records of one that was not.
+Records are appended in step with the checkpoints: rows of the curriculum reach the disk before the checkpoint
+that covers them, and `rewind` drops everything a checkpoint does not cover. So a run that was killed and continued
+leaves the records of one that was not.
 """
 
 import fcntl
@@ -226,8 +226,8 @@ class RunDirectory:
     def curriculum(self) -> "pl.DataFrame":
         """The curriculum's record: `CURRICULUM_COLUMNS`, one row a task and iteration.
 
-        The probabilities are those drawn from in the iteration and the estimates are those they rest on; selections,
-        episodes and successes are the iteration's outcome.
+        The probabilities are those drawn from in the iteration and the estimates are those they rest on;
+        selections, episodes and successes are the iteration's outcome.
         """
         import polars as pl
 
@@ -297,7 +297,8 @@ def _parse(line: bytes) -> dict[str, Any] | None:
 def _table(columns: Columns, schema: Mapping[str, str]) -> "pl.DataFrame":
     import polars as pl
 
-    return pl.DataFrame({name: columns[name] for name in schema}, schema=_types(schema), nan_to_null=True)
+    table = pl.DataFrame({name: columns[name] for name in schema}, schema=_types(schema))
+    return table.with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
 def _empty(schema: Mapping[str, str]) -> "pl.DataFrame":

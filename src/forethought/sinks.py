@@ -1,4 +1,4 @@
-"""Optional places that metrics are copied to. A run never contacts one that its configuration does not name."""
+"""Optional places that metrics are copied to; a run contacts none that its configuration does not name."""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec

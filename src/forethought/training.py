@@ -1,8 +1,8 @@
-"""The loop of a run: the curriculum picks goals, the learner trains on them, the outcome goes back to the curriculum.
+"""The loop of a run: the curriculum picks goals, the learner trains on them, and the curriculum hears how it went.
 
-An iteration starts with fresh worlds and an empty memory everywhere, and all its random numbers come from the seed and
-the iteration's number. So the state between two iterations is the learner, the curriculum and two counts; that is what
-a checkpoint holds, and a run that goes on from one repeats what it would have done.
+An iteration starts with fresh worlds and an empty memory everywhere, and all its random numbers come from the seed
+and the iteration's number. So the state between two iterations is the learner, the curriculum and two counts; that
+is what a checkpoint holds, and a run that goes on from one does what it would have done.
 """
 
 import hashlib
@@ -70,8 +70,8 @@ def train(
 ) -> RunResult:
     """Train one agent and leave a run directory behind.
 
-    SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 save the run at the end of the iteration and return; a second SIGINT raises
-    KeyboardInterrupt at once, which loses the iterations since the last checkpoint and nothing else.
+    SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 save the run at the end of the iteration and return; a second SIGINT
+    raises KeyboardInterrupt at once, which loses the iterations since the last checkpoint and nothing else.
 
     Args:
         config: The run; when resuming, the one in the directory.
@@ -81,11 +81,12 @@ def train(
         argv: The command line, for the record.
 
     Raises:
-        ValueError: One line: a bad or busy run directory, a missing device or package, goals or graphs that have
-            changed since the run began.
+        ValueError: One line: a bad or busy run directory, a missing device or package, goals or graphs that
+            have changed since the run began.
     """
     path = Path(run_dir)
-    if not resume:
+    existing = RunDirectory(path) if resume else None
+    if existing is None:
         check_new(path)
     check_sinks(config.sinks)
     device = select_device(config.device)
@@ -96,10 +97,7 @@ def train(
         domain = load_domain(config)
         run = _Run(config, domain, reporter)
         meta = _meta(domain, device, argv)
-        if resume:
-            directory = RunDirectory(path)
-        else:
-            directory = RunDirectory.create(path, config.to_toml(), meta)
+        directory = existing or RunDirectory.create(path, config.to_toml(), meta)
         with directory.locked(), _signals(reporter) as stop:
             if resume:
                 _check_unchanged(config, directory, meta)
