@@ -1,0 +1,125 @@
+"""`forethought train`: one run, new or continued."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forethought.cli.errors import UsageError, bad_input
+
+if TYPE_CHECKING:
+    from forethought.config import RunConfig
+
+HELP = """usage: forethought train PRESET|FILE.toml ... [--out DIR] [--dry-run] [--SECTION.FIELD VALUE ...]
+       forethought train RUNDIR
+
+Train an agent. Presets ({presets}) and TOML files are laid on top of each other from left to
+right, flags come last. With the directory of a run that was interrupted, continue that run exactly.
+
+  forethought train laptop
+  forethought train paper-target --tasks.target place_furnace --embeddings minilm --seed 3
+  forethought train paper my.toml --out runs/mine
+  forethought train runs/mine
+
+  --out DIR        where the results go; must not exist (default: runs/<name>-<hash>-s<seed>)
+  --dry-run        print the resolved configuration as TOML and stop
+
+Exit codes: 0 done, 2 bad input, 85 interrupted with everything saved (SIGINT, SIGTERM, SIGUSR1, SIGUSR2).
+"""
+
+INTERRUPTED = 85
+"""Exit code of a run that was told to stop and has saved a checkpoint to continue from."""
+
+
+def command(arguments: Sequence[str]) -> int:
+    """Run `forethought train`."""
+    from forethought.cli.parsing import split_settings
+    from forethought.config import field_types
+
+    if not arguments or {"-h", "--help"} & set(arguments):
+        return _help(arguments)
+    fields = field_types() | {"out": str, "dry_run": bool}
+    layers, settings = split_settings(arguments, fields)
+    out, dry_run = settings.pop("out", None), settings.pop("dry_run", False)
+    if not layers:
+        raise UsageError("name a preset, a TOML file or the directory of a run (see forethought train --help)")
+    directories = [layer for layer in layers if Path(layer).is_dir()]
+    if directories:
+        return _continue(directories[0], extra=[*layers[1:], *settings, *(["out"] if out else [])])
+    with bad_input():
+        config = _resolve(layers, settings)
+    if dry_run:
+        print(config.to_toml(), end="")
+        return 0
+    return start(config, Path(out) if out else default_directory(config, layers[-1]))
+
+
+def start(config: "RunConfig", directory: Path, *, resume: bool = False) -> int:
+    """Check everything that can be checked, then train.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        UsageError: for what is wrong with the input; nothing has been written then.
+    """
+    with bad_input():
+        from forethought.devices import prepare
+        from forethought.domains import load_domain
+        from forethought.rundir import check_new
+
+        if not resume:
+            check_new(directory)
+        load_domain(config)
+        prepare(config.device)
+    from forethought.training import train
+
+    finished = train(config, directory, resume=resume, argv=sys.argv)
+    return 0 if finished else INTERRUPTED
+
+
+def default_directory(config: "RunConfig", layer: str) -> Path:
+    """`runs/<name>-<hash>-s<seed>` below the current directory."""
+    return Path("runs") / f"{Path(layer).stem}-{config.digest[:8]}-s{config.seed}"
+
+
+def _resolve(layers: Sequence[str], settings: dict[str, Any]) -> "RunConfig":
+    from forethought.config import load_config
+
+    return load_config(*layers, overrides=settings)
+
+
+def _continue(directory: str, extra: list[str]) -> int:
+    from forethought.config import load_config
+    from forethought.rundir import CONFIG, RunDirectory
+
+    if extra:
+        raise UsageError(f"{directory} is a run to continue, which takes nothing else; got {', '.join(extra)}")
+    with bad_input():
+        run = RunDirectory(directory)
+        config = load_config(run.path / CONFIG)
+    return start(config, run.path, resume=True)
+
+
+def _help(arguments: Sequence[str]) -> int:
+    """The usage, then every setting with the value it has in the presets or files named."""
+    import tyro
+
+    from forethought.config import PRESETS, ConfigError, RunConfig, load_config
+
+    print(HELP.format(presets=", ".join(PRESETS)))
+    layers = [word for word in arguments if not word.startswith("-")]
+    try:
+        config = load_config(*layers)
+    except ConfigError:
+        config = RunConfig()
+    shown = f"as in {' '.join(layers)}" if layers else "the paper's"
+    text = tyro.extras.get_parser(
+        RunConfig,
+        default=config,
+        prog="forethought train",
+        usage="",
+        description=f"Every setting, with its default ({shown}).",
+    ).format_help()
+    print(text)
+    return 0

@@ -1,0 +1,135 @@
+"""From a configuration to the domain it names: goals, graphs, goal vectors and environments.
+
+A new domain is one more function in `DOMAINS`. Everything but `Domain.make_environment` works without JAX.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from forethought.config import ConfigError, RunConfig, nearest
+from forethought.embeddings import Embeddings
+from forethought.graphs import FeasibilityEvidence, LearningConnectivity
+from forethought.tasks import TaskSet
+
+if TYPE_CHECKING:
+    from forethought.environment import BatchedEnvironment
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What a run needs of its domain; goal number i is the same goal everywhere."""
+
+    tasks: TaskSet
+    """The goals to train on, with the importance weights that the configuration asks for."""
+    connectivity: LearningConnectivity
+    """Which goal's learning helps which, over `tasks`."""
+    feasibility: FeasibilityEvidence
+    """What speaks for a goal being learnable, over `tasks`."""
+    goal_embeddings: Float[np.ndarray, "goal width"]
+    """One vector a goal, of length 1, float32."""
+    make_environment: "Callable[..., BatchedEnvironment]"
+    """`make_environment(num_envs, *, queue_capacity=...)`; the first call loads JAX."""
+
+
+@dataclass(frozen=True)
+class _Shipped:
+    """What a domain ships with, over all its goals."""
+
+    tasks: TaskSet
+    connectivity: LearningConnectivity
+    feasibility: FeasibilityEvidence
+    embeddings: Callable[[], Embeddings]
+    environment: "Callable[..., BatchedEnvironment]"
+
+
+def load_domain(config: RunConfig) -> Domain:
+    """Load the domain of a configuration, cut to its goals and weighted for its target.
+
+    Raises:
+        ConfigError: an unknown goal, or goal vectors that are missing or belong to other goals.
+    """
+    shipped = DOMAINS[config.tasks.domain](config)
+    known = shipped.tasks.ids
+    _require_goals("tasks.goals", config.tasks.goals, known)
+    ids = config.tasks.goals or known
+    tasks = shipped.tasks.restrict(ids) if config.tasks.goals else shipped.tasks
+    target = config.tasks.target
+    _require_goals("tasks.target", () if target is None else (target,), ids)
+    _require_goals("evaluation.goals", config.evaluation.goals, ids)
+    tasks = tasks.uniform() if target is None else tasks.with_target(target, config.tasks.target_share)
+    whole = not config.tasks.goals
+    settings = config.environment
+
+    def make_environment(num_envs: int, **capacity: int) -> "BatchedEnvironment":
+        return shipped.environment(num_envs, ids, settings, **capacity)
+
+    return Domain(
+        tasks=tasks,
+        connectivity=shipped.connectivity if whole else shipped.connectivity.restrict(tasks),
+        feasibility=shipped.feasibility if whole else shipped.feasibility.restrict(tasks),
+        goal_embeddings=_goal_embeddings(config, shipped, tasks),
+        make_environment=make_environment,
+    )
+
+
+def _craftax(config: RunConfig) -> _Shipped:
+    from forethought.craftax import shipped
+
+    def environment(num_envs: int, ids: Sequence[str], settings: Any, **capacity: int) -> "BatchedEnvironment":
+        from forethought.craftax import CraftaxEnvironment
+
+        pool = {"pool_size": settings.pool_size} if settings.pool_size else {}
+        return CraftaxEnvironment(num_envs, ids, episode_limit=settings.episode_limit, **pool, **capacity)
+
+    learner = config.tasks.learner
+    return _Shipped(
+        shipped.goals(), shipped.connectivity(learner), shipped.evidence(learner), shipped.embeddings, environment
+    )
+
+
+def _toy(config: RunConfig) -> _Shipped:
+    from forethought import toy
+
+    def environment(num_envs: int, ids: Sequence[str], settings: Any, **capacity: int) -> "BatchedEnvironment":
+        return toy.ToyEnvironment(num_envs, ids, episode_limit=settings.episode_limit, **capacity)
+
+    return _Shipped(toy.tasks(), toy.connectivity(), toy.evidence(), toy.embeddings, environment)
+
+
+DOMAINS: dict[str, Callable[[RunConfig], _Shipped]] = {"craftax": _craftax, "toy": _toy}
+"""The domains that ship with the package, by the name that `tasks.domain` takes."""
+
+
+def _goal_embeddings(config: RunConfig, shipped: _Shipped, tasks: TaskSet) -> np.ndarray:
+    name = config.embeddings
+    if name == "minilm":
+        return shipped.embeddings().for_tasks(tasks)
+    path = Path(name)
+    if not path.is_file():
+        raise ConfigError(f"embeddings: {name} given, but there is no such file; {_how_to_get(path)}")
+    try:
+        embeddings = Embeddings.load(path)
+    except (ValueError, OSError, KeyError) as error:
+        raise ConfigError(f"embeddings: {name} given, but it cannot be read: {error}") from None
+    try:
+        return embeddings.for_tasks(tasks)
+    except ValueError as error:
+        raise ConfigError(f"embeddings: {name} given, but {error}") from None
+
+
+def _how_to_get(path: Path) -> str:
+    if path.name == "qwen3-embedding-4b-512.npz":
+        command = f"forethought embed --model Qwen/Qwen3-Embedding-4B --dim 512 --out {path}"
+        return f"make it with `{command}`, or use --embeddings minilm"
+    return "make one with `forethought embed`, or use --embeddings minilm"
+
+
+def _require_goals(field: str, ids: Sequence[str], known: Sequence[str]) -> None:
+    for goal in ids:
+        if goal not in known:
+            raise ConfigError(f"{field}: {goal!r} given; allowed are the ids that `forethought goals` lists{nearest(goal, known)}")
