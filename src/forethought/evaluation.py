@@ -1,25 +1,23 @@
 """Success rates of a frozen agent: many environments act side by side, and none idles while episodes wait.
 
-Every episode has a key of its own, made of the seed, the goal and the episode's number, and everything random in
-the episode comes from that key. So the outcome depends neither on how many environments share the work nor on the
-order in which they finish, and two agents that are evaluated with one seed meet the same worlds.
+Every episode has a key of its own, made of the seed, the goal and the episode's number, and everything random
+in the episode comes from that key. So the outcome depends neither on how many environments share the work nor
+on the order in which they finish, and two agents that are evaluated with one seed meet the same worlds.
 """
 
 import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Key
+from jaxtyping import Array, Float, Int, Key, UInt32
 
 from forethought.environment import BatchedEnvironment
 from forethought.learner.acting import act, empty_memory, forget
-
-if TYPE_CHECKING:
-    from forethought.learner import Learner
+from forethought.learner.network import ActorCritic
 
 EVALUATION_STREAM = 3
 """Sets evaluation's keys apart from those of training, which start from the same seed."""
@@ -28,6 +26,20 @@ _PENDING = -1
 
 WILSON_Z = 1.959963984540054
 """Two-sided 95 % point of the normal distribution."""
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """What is evaluated: a `Learner`, or anything else that gives a network."""
+
+    @property
+    def goal_embeddings(self) -> Float[Array, "goal width"]:
+        """Vectors of all goals."""
+        ...
+
+    def network(self, state: Any) -> ActorCritic:
+        """The network in a state."""
+        ...
 
 
 class EvaluationResult(NamedTuple):
@@ -100,7 +112,7 @@ class Evaluator:
 
     def __init__(
         self,
-        learner: "Learner",
+        learner: Agent,
         make_environment: Callable[..., BatchedEnvironment],
         goal_ids: Sequence[str],
         *,
@@ -143,7 +155,7 @@ class Evaluator:
         self._block = -(-self._slots // 4)
         self._environment = make_environment(self._slots, queue_capacity=4 * self._slots)
         # A goal's key depends on its id alone: it is the same in every subset of the goals.
-        labels = np.array([zlib.crc32(goal.encode()) for goal in self.goal_ids], np.uint32)
+        labels = jnp.array([zlib.crc32(goal.encode()) for goal in self.goal_ids], jnp.uint32)
         root = jax.random.fold_in(jax.random.key(seed), EVALUATION_STREAM)
         self._keys = _episode_keys(root, labels, episodes)
         self._advance = jax.jit(self._advance_chunk, donate_argnums=0)
@@ -191,8 +203,8 @@ class Evaluator:
         Returns:
             False if `stop` said so.
         """
-        # Episode i is number i // goals of goal i % goals, so goals that take long do not all start last. What
-        # pads the last block is an episode that is queued already: the same key gives the same outcome.
+        # Episode i is number i // goals of goal i % goals, so goals that take long do not all start last.
+        # What pads the last block is an episode that is queued already: the same key, the same outcome.
         blocks = -(-max(0, len(pending) - self._slots) // self._block)
         queue = np.resize(pending, self._slots + blocks * self._block)
         place, number = queue % len(self.goals), queue // len(self.goals)
@@ -247,7 +259,7 @@ class Evaluator:
 
 
 def evaluate(
-    learner: "Learner",
+    learner: Agent,
     state: Any,
     make_environment: Callable[..., BatchedEnvironment],
     goal_ids: Sequence[str],
@@ -261,7 +273,7 @@ def evaluate(
 
 @partial(jax.jit, static_argnames="episodes")
 def _episode_keys(
-    root: Key[Array, ""], labels: Int[Array, " goal"], episodes: int
+    root: Key[Array, ""], labels: UInt32[Array, " goal"], episodes: int
 ) -> Key[Array, "goal episode"]:
     fold = jax.random.fold_in
     of_goal = jax.vmap(fold, (None, 0))(root, labels)

@@ -1,8 +1,8 @@
-"""The loop of a run: the curriculum picks goals, the learner trains on them, and the curriculum hears how it went.
+"""The loop of a run: the curriculum picks goals, the learner trains on them, the curriculum hears of it.
 
-An iteration starts with fresh worlds and an empty memory everywhere, and all its random numbers come from the seed
-and the iteration's number. So the state between two iterations is the learner, the curriculum and two counts; that
-is what a checkpoint holds, and a run that goes on from one does what it would have done.
+An iteration starts with fresh worlds and an empty memory everywhere, and all its random numbers come from the
+seed and the iteration's number. So the state between two iterations is the learner, the curriculum and two
+counts; that is what a checkpoint holds, and a run that goes on from one does what it would have done.
 """
 
 import hashlib
@@ -26,6 +26,7 @@ import numpy as np
 from forethought import checkpoint
 from forethought.config import RunConfig
 from forethought.curriculum import Curriculum, latest_per_environment
+from forethought.devices import describe
 from forethought.evaluation import EvaluationResult, Evaluator
 from forethought.learner import Learner
 from forethought.progress import Reporter, make_reporter
@@ -102,7 +103,7 @@ def train(
             if resume:
                 _check_unchanged(config, directory, meta)
             try:
-                return run.go(directory, stop, _describe(device), continued=meta if resume else None)
+                return run.go(directory, stop, describe([device]), continued=meta if resume else None)
             finally:
                 reporter.close()
 
@@ -372,7 +373,7 @@ def _meta(domain: "Domain", device: jax.Device, argv: Sequence[str] | None) -> d
         "run_id": uuid.uuid4().hex,
         "argv": list(sys.argv if argv is None else argv),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "device": _describe(device),
+        "device": describe([device]),
         "host": platform.node(),
         "versions": {"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES},
         "git": _git(),
@@ -395,11 +396,6 @@ def _check_unchanged(config: RunConfig, directory: RunDirectory, meta: Mapping[s
     before, now = directory.meta["hashes"], meta["hashes"]
     if changed := [name for name in before if before[name] != now.get(name)]:
         raise ValueError(f"{', '.join(changed)} changed since {directory.path} began; it cannot go on")
-
-
-def _describe(device: jax.Device) -> str:
-    kind = device.device_kind
-    return device.platform if kind.lower() == device.platform else f"{device.platform} ({kind})"
 
 
 def _version(package: str) -> str | None:
