@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forethought.cli.errors import UsageError, bad_input
+from forethought.cli.errors import UsageError, bad_input, one_line
 
 if TYPE_CHECKING:
     from forethought.config import RunConfig
@@ -29,6 +29,9 @@ Exit codes: 0 done, 2 bad input, 85 interrupted with everything saved (SIGINT, S
 
 INTERRUPTED = 85
 """Exit code of a run that was told to stop and has saved a checkpoint to continue from."""
+
+STOPPED = 130
+"""Exit code after a second Ctrl-C, as shells have it."""
 
 
 def command(arguments: Sequence[str]) -> int:
@@ -72,10 +75,21 @@ def start(config: "RunConfig", directory: Path, *, resume: bool = False) -> int:
             check_new(directory)
         load_domain(config)
         prepare(config.device)
+    from forethought.progress import make_reporter
     from forethought.training import train
 
-    finished = train(config, directory, resume=resume, argv=sys.argv)
-    return 0 if finished else INTERRUPTED
+    reporter = _Noticing(make_reporter())
+    try:
+        result = train(config, directory, resume=resume, reporter=reporter, argv=sys.argv)
+    except ValueError as error:
+        # Until the run has started, whatever is wrong is wrong with what the caller asked for.
+        if reporter.started:
+            raise
+        raise UsageError(one_line(str(error))) from error
+    except KeyboardInterrupt:
+        print(f"stopped at once; continue with: forethought train {directory}", file=sys.stderr)
+        return STOPPED
+    return INTERRUPTED if result.interrupted else 0
 
 
 def default_directory(config: "RunConfig", layer: str) -> Path:
@@ -123,3 +137,18 @@ def _help(arguments: Sequence[str]) -> int:
     ).format_help()
     print(text)
     return 0
+
+
+class _Noticing:
+    """A reporter that remembers whether the run has started."""
+
+    def __init__(self, reporter: Any):
+        self._reporter = reporter
+        self.started = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reporter, name)
+
+    def start(self, iterations: int, done: int, device: str) -> None:
+        self._reporter.start(iterations, done, device)
+        self.started = True

@@ -1,0 +1,98 @@
+"""`forethought eval`: measure the agent of a run."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from forethought.cli.errors import UsageError, bad_input
+
+if TYPE_CHECKING:
+    from forethought.evaluation import EvaluationResult
+
+RESULT = "eval.parquet"
+
+
+def command(arguments: Sequence[str]) -> int:
+    """Run `forethought eval`."""
+    from forethought.cli.parsing import call
+
+    return call(evaluate, arguments, "forethought eval")
+
+
+def evaluate(
+    run: Annotated[str, tyro.conf.Positional],
+    goals: tuple[str, ...] = (),
+    episodes: int | None = None,
+    device: str = "auto",
+) -> int:
+    """Measure the agent in a run's last checkpoint; prints a table and writes it to eval.parquet in the run.
+
+    Worlds and actions come from the run's seed, so a second call gives the same numbers.
+
+    Args:
+        run: Directory of the run.
+        goals: Ids of the goals, with spaces or commas between them; default: all that the run trained on.
+        episodes: Episodes per goal; default: as in the run's own evaluations.
+        device: auto, cpu or gpu.
+    """
+    from forethought.config import load_config
+    from forethought.rundir import CONFIG, EVALUATION_COLUMNS, RunDirectory
+
+    wanted = tuple(part for goal in goals for part in goal.split(",") if part)
+    changes = {"device": device, "evaluation.goals": wanted}
+    if episodes is not None:
+        changes["evaluation.episodes"] = episodes
+    with bad_input():
+        from forethought.devices import prepare
+        from forethought.domains import load_domain
+
+        directory = RunDirectory(run)
+        config = load_config(directory.path / CONFIG, overrides=changes)
+        domain = load_domain(config)
+        print(f"device: {prepare(config.device)}", file=sys.stderr)
+
+    from forethought import checkpoint
+    from forethought.evaluation import Evaluator
+    from forethought.learner import Learner
+
+    found = checkpoint.load_latest(directory.checkpoints, warn=lambda text: print(text, file=sys.stderr))
+    if found is None:
+        raise UsageError(f"{run}: no checkpoint yet; train it first: forethought train {run}")
+    learner = Learner(
+        domain.make_environment(config.num_envs), domain.goal_embeddings, config.network, config.ppo
+    )
+    evaluator = Evaluator(
+        learner,
+        domain.make_environment,
+        domain.tasks.ids,
+        goals=[domain.tasks.index(goal) for goal in wanted] or None,
+        episodes=config.evaluation.episodes,
+        num_envs=config.evaluation.num_envs,
+        seed=config.seed,
+        chunk=config.evaluation.chunk,
+    )
+    result = evaluator.run(learner.from_dict(found.arrays["learner"]))
+    assert result is not None
+    import polars as pl
+
+    columns = result.columns(found.iteration, found.info["steps"])
+    pl.DataFrame({name: columns[name] for name in EVALUATION_COLUMNS}).write_parquet(directory.path / RESULT)
+    print(f"after iteration {found.iteration}, {config.evaluation.episodes} episodes per goal")
+    print(table(result))
+    print(f"written to {directory.path / RESULT}")
+    return 0
+
+
+def table(result: "EvaluationResult") -> str:
+    """Each goal's success rate and interval, best first, and the mean."""
+    rates, (low, high) = result.success_rate, result.wilson
+    width = max(len(goal) for goal in result.goals)
+    lines = [f"{'goal':{width}}  success   95 % interval"]
+    for index in sorted(range(len(result.goals)), key=lambda index: -rates[index]):
+        lines.append(
+            f"{result.goals[index]:{width}}  {rates[index]:7.1%}   {low[index]:.1%} to {high[index]:.1%}"
+        )
+    return "\n".join([*lines, f"{'mean':{width}}  {rates.mean():7.1%}"])
