@@ -1,5 +1,7 @@
 """States for the Craftax tests: an empty hand-built one, and a generated world."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -88,10 +90,10 @@ def empty_state() -> EnvState:
     )
 
 
-@pytest.fixture
-def blank_state() -> EnvState:
-    """A fresh hand-built state; see `empty_state`."""
-    return empty_state()
+@pytest.fixture(scope="session")
+def make_state() -> Callable[[], EnvState]:
+    """The maker of hand-built states; see `empty_state`."""
+    return empty_state
 
 
 @pytest.fixture(scope="session")

@@ -166,7 +166,7 @@ class _Slots(NamedTuple):
     alive: Bool[Array, " slots"]
 
 
-def _slots(state: EnvState, level: Int[Array, ""]) -> _Slots:
+def _slots(state: EnvState, level: Int[Array, ""] | int) -> _Slots:
     classes: tuple[Mobs, ...] = (state.passive_mobs, state.melee_mobs, state.ranged_mobs)
     return _Slots(
         code=jnp.concatenate([8 * kind + mobs.type_id[level] for kind, mobs in enumerate(classes)]),
