@@ -30,7 +30,7 @@ PRESETS: dict[str, Path] = {
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot run; the message is one line that names the field, the value and what is allowed."""
+    """A configuration that cannot run; the message, one line, names field, value and what is allowed."""
 
 
 class _Section(BaseModel):
@@ -51,7 +51,7 @@ class TasksConfig(_Section):
     goals_per_iteration: int = Field(default=64, ge=1)
     """Goals drawn at each curriculum decision, with replacement."""
     fixed_target_slots: int = Field(default=4, ge=0)
-    """How many of those draws are always the target; used only where a target is set, never by method `target`."""
+    """How many of those draws are always the target, if there is one; method `target` needs none."""
     learner: Literal["primitive", "subroutines"] = "primitive"
     """The learner that the shipped graphs were judged for."""
 
@@ -134,7 +134,7 @@ class RunConfig(_Section):
 
     @property
     def digest(self) -> str:
-        """Hash (hex) of what the run computes, whatever the seed, the device, the trackers and checkpoint times."""
+        """Hash (hex) of what the run computes, whatever its seed, device, trackers and checkpoint times."""
         content = self.model_dump(mode="json", exclude={"seed", "device", "sinks", "checkpoint_minutes"})
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -162,13 +162,13 @@ class RunConfig(_Section):
             )
         if self.num_envs % ppo.minibatches:
             raise ValueError(
-                f"ppo.minibatches: {ppo.minibatches} given, allowed is a divisor of the {self.num_envs} environments "
-                f"(tasks.goals_per_iteration x environment.envs_per_goal)"
+                f"ppo.minibatches: {ppo.minibatches} given, allowed is a divisor of the {self.num_envs} "
+                f"environments (tasks.goals_per_iteration x environment.envs_per_goal)"
             )
         if environment.steps_per_iteration % ppo.rollout_length:
             raise ValueError(
-                f"environment.steps_per_iteration: {environment.steps_per_iteration} given, allowed is a multiple of "
-                f"ppo.rollout_length = {ppo.rollout_length}"
+                f"environment.steps_per_iteration: {environment.steps_per_iteration} given, allowed is a multiple "
+                f"of ppo.rollout_length = {ppo.rollout_length}"
             )
         return self
 
@@ -238,7 +238,8 @@ def describe(error: ValidationError) -> str:
     # A check over a whole section names the section only; its message goes on with the field.
     if isinstance(first["input"], Mapping | BaseModel) or name in ("curriculum", "network", "ppo"):
         return f"{name}.{message}" if message.split(":")[0].isidentifier() else f"{name}: {message}"
-    return f"{name}: {first['input']!r} given; {message[0].lower()}{message[1:]}"
+    allowed = message.removeprefix("Input should be ")
+    return f"{name}: {first['input']!r} given; allowed is {allowed}"
 
 
 def nearest(name: str, names: Any) -> str:
@@ -272,7 +273,9 @@ def _is_section(kind: type) -> bool:
 def _require_known(field: str, ids: tuple[str, ...], goals: tuple[str, ...]) -> None:
     for goal in ids:
         if goal not in goals:
-            raise ValueError(f"{field}: {goal!r} given, allowed are the ids in tasks.goals{nearest(goal, goals)}")
+            raise ValueError(
+                f"{field}: {goal!r} given, allowed are the ids in tasks.goals{nearest(goal, goals)}"
+            )
 
 
 def _without_none(value: Any) -> Any:

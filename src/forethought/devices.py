@@ -9,7 +9,7 @@ from forethought.config import ConfigError
 
 
 def cache_directory() -> Path:
-    """Where compiled programs are kept: `JAX_COMPILATION_CACHE_DIR`, else below the user's cache directory."""
+    """Where compiled programs are kept: `JAX_COMPILATION_CACHE_DIR`, or else the user's cache."""
     if chosen := os.environ.get("JAX_COMPILATION_CACHE_DIR"):
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -41,7 +41,9 @@ def prepare(device: str) -> str:
         found = jax.devices("gpu") if device == "gpu" else jax.devices()
     except RuntimeError:
         hint = gpu_hint() or "this machine seems to have none"
-        raise ConfigError(f"device: 'gpu' given, but JAX finds no GPU ({hint}); allowed here are auto and cpu") from None
+        raise ConfigError(
+            f"device: 'gpu' given, but JAX finds no GPU ({hint}); allowed here are auto and cpu"
+        ) from None
     if device == "gpu":
         jax.config.update("jax_default_device", found[0])
     return describe(found)
@@ -59,4 +61,6 @@ def describe(devices: list) -> str:
 def gpu_hint() -> str | None:
     """What to do if the machine has an NVIDIA GPU that this JAX cannot use; None if nothing points to one."""
     seen = shutil.which("nvidia-smi") or Path("/dev/nvidia0").exists()
-    return "an NVIDIA GPU is there, but jaxlib is for CPUs: pip install 'forethought[cuda13]'" if seen else None
+    return (
+        "an NVIDIA GPU is there, but jaxlib is for CPUs: pip install 'forethought[cuda13]'" if seen else None
+    )

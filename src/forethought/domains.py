@@ -80,7 +80,9 @@ def load_domain(config: RunConfig) -> Domain:
 def _craftax(config: RunConfig) -> _Shipped:
     from forethought.craftax import shipped
 
-    def environment(num_envs: int, ids: Sequence[str], settings: Any, **capacity: int) -> "BatchedEnvironment":
+    def environment(
+        num_envs: int, ids: Sequence[str], settings: Any, **capacity: int
+    ) -> "BatchedEnvironment":
         from forethought.craftax import CraftaxEnvironment
 
         pool = {"pool_size": settings.pool_size} if settings.pool_size else {}
@@ -88,14 +90,20 @@ def _craftax(config: RunConfig) -> _Shipped:
 
     learner = config.tasks.learner
     return _Shipped(
-        shipped.goals(), shipped.connectivity(learner), shipped.evidence(learner), shipped.embeddings, environment
+        shipped.goals(),
+        shipped.connectivity(learner),
+        shipped.evidence(learner),
+        shipped.embeddings,
+        environment,
     )
 
 
 def _toy(config: RunConfig) -> _Shipped:
     from forethought import toy
 
-    def environment(num_envs: int, ids: Sequence[str], settings: Any, **capacity: int) -> "BatchedEnvironment":
+    def environment(
+        num_envs: int, ids: Sequence[str], settings: Any, **capacity: int
+    ) -> "BatchedEnvironment":
         return toy.ToyEnvironment(num_envs, ids, episode_limit=settings.episode_limit, **capacity)
 
     return _Shipped(toy.tasks(), toy.connectivity(), toy.evidence(), toy.embeddings, environment)
@@ -132,4 +140,7 @@ def _how_to_get(path: Path) -> str:
 def _require_goals(field: str, ids: Sequence[str], known: Sequence[str]) -> None:
     for goal in ids:
         if goal not in known:
-            raise ConfigError(f"{field}: {goal!r} given; allowed are the ids that `forethought goals` lists{nearest(goal, known)}")
+            raise ConfigError(
+                f"{field}: {goal!r} given; allowed are the ids that `forethought goals` lists"
+                f"{nearest(goal, known)}"
+            )

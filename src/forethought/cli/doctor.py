@@ -11,7 +11,7 @@ def command(arguments: Sequence[str]) -> int:
 
 
 def doctor() -> int:
-    """Print versions, devices, caches, disk space and hashes of the shipped data, to paste into a bug report."""
+    """Print versions, devices, caches, disk space and hashes of the shipped data, for a bug report."""
     from forethought.doctor import examine
 
     for name, value in examine():

@@ -2,8 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from forethought.cli.errors import UsageError, bad_input
+
+if TYPE_CHECKING:
+    from forethought.tasks import TaskSet
 
 
 def command(arguments: Sequence[str]) -> int:
@@ -39,7 +43,9 @@ def embed(model: str, dim: int | None = None, out: str = "", tasks: str = "") ->
         embeddings = make(texts, model, dim)
         embeddings.check()
         embeddings.save(path)
-    print(f"{len(texts)} vectors of width {embeddings.vectors.shape[1]} in {path}; use with --embeddings {path}")
+    print(
+        f"{len(texts)} vectors of width {embeddings.vectors.shape[1]} in {path}; use with --embeddings {path}"
+    )
     return 0
 
 
@@ -48,7 +54,7 @@ def default_name(model: str, dim: int | None) -> str:
     return f"{Path(model).name.lower()}{f'-{dim}' if dim else ''}.npz"
 
 
-def _craftax_goals():  # noqa: ANN202 - TaskSet, imported late
+def _craftax_goals() -> "TaskSet":
     from forethought.craftax.shipped import goals
 
     return goals()

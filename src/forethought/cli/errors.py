@@ -26,7 +26,7 @@ class UsageError(Exception):
 
 @contextmanager
 def bad_input() -> Iterator[None]:
-    """Turn what the library raises about its input into a `UsageError`; for the steps before the work starts."""
+    """Turn what the library raises about its input into a `UsageError`; for the steps before the work."""
     try:
         yield
     except KeyError as error:
@@ -54,4 +54,6 @@ def missing_extra(error: ModuleNotFoundError) -> str | None:
     module = (error.name or "").split(".")[0]
     if module not in EXTRAS:
         return None
-    return f"the package {module} is not installed; it comes with: pip install 'forethought[{EXTRAS[module]}]'"
+    return (
+        f"the package {module} is not installed; it comes with: pip install 'forethought[{EXTRAS[module]}]'"
+    )

@@ -2,8 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -23,10 +22,10 @@ def command(arguments: Sequence[str]) -> int:
 
 
 def evaluate(
-    run: Annotated[str, tyro.conf.Positional],
-    goals: tuple[str, ...] = (),
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    goals: Annotated[tuple[str, ...], tyro.conf.arg(metavar="GOAL ...")] = (),
     episodes: int | None = None,
-    device: str = "auto",
+    device: Literal["auto", "cpu", "gpu"] = "auto",
 ) -> int:
     """Measure the agent in a run's last checkpoint; prints a table and writes it to eval.parquet in the run.
 
@@ -42,7 +41,7 @@ def evaluate(
     from forethought.rundir import CONFIG, EVALUATION_COLUMNS, RunDirectory
 
     wanted = tuple(part for goal in goals for part in goal.split(",") if part)
-    changes = {"device": device, "evaluation.goals": wanted}
+    changes: dict[str, Any] = {"device": device, "evaluation.goals": wanted}
     if episodes is not None:
         changes["evaluation.episodes"] = episodes
     with bad_input():

@@ -13,7 +13,10 @@ def command(arguments: Sequence[str]) -> int:
     return call(goals, arguments, "forethought goals")
 
 
-def goals(filter: Annotated[str, tyro.conf.Positional] = "", toy: bool = False) -> int:
+def goals(
+    filter: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILTER")] = "",
+    toy: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+) -> int:
     """List goals: id and text.
 
     Args:

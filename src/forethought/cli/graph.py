@@ -30,7 +30,11 @@ def command(arguments: Sequence[str]) -> int:
     return call(actions[name], rest, f"forethought graph {name}")
 
 
-def show(name: Annotated[str, tyro.conf.Positional], task: Annotated[str, tyro.conf.Positional], top: int = 10) -> int:
+def show(
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")],
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")],
+    top: int = 10,
+) -> int:
     """Print a goal's strongest sources, targets and evidence.
 
     Args:
@@ -45,7 +49,7 @@ def show(name: Annotated[str, tyro.conf.Positional], task: Annotated[str, tyro.c
     return 0
 
 
-def check(file: Annotated[str, tyro.conf.Positional]) -> int:
+def check(file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]) -> int:
     """Validate a graph file; one line per problem.
 
     Args:

@@ -1,6 +1,7 @@
-"""Arguments: tyro reads the small commands' flags and prints all help; a run's settings are checked by their models."""
+"""Arguments: tyro reads the small commands' flags and prints all help; the models check a run's settings."""
 
 import contextlib
+import functools
 import io
 import re
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 
 import tyro
 
-from forethought.cli.errors import UsageError, nearest, one_line
+from forethought.cli.errors import UsageError, one_line
 
 T = typing.TypeVar("T")
 
@@ -86,8 +87,7 @@ def _nearest_flag(name: str, fields: Mapping[str, Any]) -> str:
 
 
 def _deferred(function: Callable[..., T]) -> Callable[..., Callable[[], T]]:
-    """The same signature and help, but the call happens later: its own output and errors are not the parser's."""
-    import functools
+    """The same signature and help, but called later: its own output and errors are not the parser's."""
 
     @functools.wraps(function)
     def bind(*args: Any, **kwargs: Any) -> Callable[[], T]:
@@ -102,6 +102,3 @@ def _plain(boxed: str) -> str:
     inside = [line.strip("│ \t") for line in boxed.splitlines() if not line.startswith(("╭", "╰"))]
     text = one_line(" ".join(line for line in inside if line and not set(line) <= set("─")))
     return text.split(" For full helptext")[0] or "bad arguments"
-
-
-__all__ = ["call", "nearest", "split_settings"]

@@ -1,5 +1,6 @@
 """`forethought train`: one run, new or continued."""
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,8 +14,9 @@ if TYPE_CHECKING:
 HELP = """usage: forethought train PRESET|FILE.toml ... [--out DIR] [--dry-run] [--SECTION.FIELD VALUE ...]
        forethought train RUNDIR
 
-Train an agent. Presets ({presets}) and TOML files are laid on top of each other from left to
-right, flags come last. With the directory of a run that was interrupted, continue that run exactly.
+Train an agent. Presets ({presets}) and TOML files are laid on top of
+each other from left to right, flags come last. With the directory of a run that was interrupted, continue
+that run exactly.
 
   forethought train laptop
   forethought train paper-target --tasks.target place_furnace --embeddings minilm --seed 3
@@ -45,7 +47,9 @@ def command(arguments: Sequence[str]) -> int:
     layers, settings = split_settings(arguments, fields)
     out, dry_run = settings.pop("out", None), settings.pop("dry_run", False)
     if not layers:
-        raise UsageError("name a preset, a TOML file or the directory of a run (see forethought train --help)")
+        raise UsageError(
+            "name a preset, a TOML file or the directory of a run (see forethought train --help)"
+        )
     directories = [layer for layer in layers if Path(layer).is_dir()]
     if directories:
         return _continue(directories[0], extra=[*layers[1:], *settings, *(["out"] if out else [])])
@@ -108,7 +112,9 @@ def _continue(directory: str, extra: list[str]) -> int:
     from forethought.rundir import CONFIG, RunDirectory
 
     if extra:
-        raise UsageError(f"{directory} is a run to continue, which takes nothing else; got {', '.join(extra)}")
+        raise UsageError(
+            f"{directory} is a run to continue, which takes nothing else; got {', '.join(extra)}"
+        )
     with bad_input():
         run = RunDirectory(directory)
         config = load_config(run.path / CONFIG)
@@ -128,14 +134,11 @@ def _help(arguments: Sequence[str]) -> int:
     except ConfigError:
         config = RunConfig()
     shown = f"as in {' '.join(layers)}" if layers else "the paper's"
-    text = tyro.extras.get_parser(
-        RunConfig,
-        default=config,
-        prog="forethought train",
-        usage="",
-        description=f"Every setting, with its default ({shown}).",
-    ).format_help()
-    print(text)
+    description = f"Every setting, with its default ({shown})."
+    with contextlib.suppress(SystemExit):
+        tyro.cli(
+            RunConfig, args=["--help"], default=config, prog="forethought train", description=description
+        )
     return 0
 
 

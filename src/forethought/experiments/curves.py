@@ -19,7 +19,7 @@ MOST_GOALS = 10
 
 
 def draw_run(run_dir: str | Path) -> Path:
-    """Draw a run, finished or not, as `curves.png` in its directory; the numbers plotted lie beside it as CSV.
+    """Draw a run, finished or not, as `curves.png` in its directory, with the numbers plotted as CSV beside it.
 
     Args:
         run_dir: The run directory.
@@ -66,7 +66,9 @@ def shown_goals(evaluations: "pl.DataFrame", shares: "pl.DataFrame") -> list[str
     by_share = mean["task"].to_list()
     if evaluated and len(evaluated) <= MOST_GOALS:
         return evaluated
-    return [goal for goal in by_share if goal in evaluated or not evaluated][:MOST_GOALS] or evaluated[:MOST_GOALS]
+    return [goal for goal in by_share if goal in evaluated or not evaluated][:MOST_GOALS] or evaluated[
+        :MOST_GOALS
+    ]
 
 
 def success_table(evaluations: "pl.DataFrame", metrics: "pl.DataFrame") -> "pl.DataFrame":
@@ -93,7 +95,7 @@ def success_table(evaluations: "pl.DataFrame", metrics: "pl.DataFrame") -> "pl.D
 
 
 def share_table(shares: "pl.DataFrame", goals: Sequence[str]) -> "pl.DataFrame":
-    """Effective share over iterations: columns `iteration`, `series`, `effective_share`, adding to 1 in each."""
+    """Effective share over iterations: columns `iteration`, `series`, `effective_share`; sums to 1 in each."""
     import polars as pl
 
     own = pl.col("task").is_in(list(goals))
@@ -156,7 +158,12 @@ def _draw_shares(
     axes.set_title("What the curriculum chose (fixed draws included)", loc="left")
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(
-        handles[::-1], labels[::-1], loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small"
+        handles[::-1],
+        labels[::-1],
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+        frameon=False,
+        fontsize="small",
     )
 
 
