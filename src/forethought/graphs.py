@@ -7,13 +7,16 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
 from forethought.tasks import TaskSet, unknown_id
+
+
+G = TypeVar("G", bound="_Graph")
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class _Graph:
     provenance: Provenance
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls: type[G], path: str | Path) -> G:
         """Read and check a graph file.
 
         Raises:
@@ -58,9 +61,7 @@ class _Graph:
         """
         document = _read(path)
         if document.get("kind") != cls.kind:
-            raise ValueError(
-                f"{path}: holds a graph of kind {document.get('kind')!r}; {cls.kind!r} is needed"
-            )
+            raise ValueError(f"{path}: holds a graph of kind {document.get('kind')!r}; {cls.kind!r} is needed")
         graph, problems = cls._parse(document)
         if problems or graph is None:
             raise ValueError(f"{path}: {problems[0]}")
@@ -85,7 +86,7 @@ class _Graph:
             os.unlink(temporary)
             raise
 
-    def align(self, tasks: TaskSet) -> Self:
+    def align(self: G, tasks: TaskSet) -> G:
         """The graph in the order of a task set that has the same ids.
 
         Raises:
@@ -103,7 +104,7 @@ class _Graph:
             )
         return self.restrict(tasks)
 
-    def restrict(self, tasks: TaskSet | Iterable[str]) -> Self:
+    def restrict(self: G, tasks: TaskSet | Iterable[str]) -> G:
         """The graph of a subset of its tasks, in the order given."""
         ids = tuple(tasks.ids if isinstance(tasks, TaskSet) else tasks)
         position = {id: i for i, id in enumerate(self.ids)}
@@ -117,11 +118,11 @@ class _Graph:
     def _content(self) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _take(self, ids: tuple[str, ...], kept: Int[np.ndarray, " task"]) -> Self:
+    def _take(self: G, ids: tuple[str, ...], kept: Int[np.ndarray, " task"]) -> G:
         raise NotImplementedError
 
     @classmethod
-    def _parse(cls, document: dict[str, Any]) -> tuple[Self | None, list[str]]:
+    def _parse(cls: type[G], document: dict[str, Any]) -> tuple[G | None, list[str]]:
         raise NotImplementedError
 
 
@@ -138,9 +139,7 @@ class LearningConnectivity(_Graph):
 
     kind = "learning_connectivity"
 
-    def __init__(
-        self, ids: Sequence[str], weights: Any, selections: Any = None, provenance: Provenance | None = None
-    ):
+    def __init__(self, ids: Sequence[str], weights: Any, selections: Any = None, provenance: Provenance | None = None):
         self.ids = tuple(ids)
         self.weights = _csr(weights)
         self.selections = selections
@@ -148,7 +147,9 @@ class LearningConnectivity(_Graph):
         _raise_first(_weight_problems(self.kind, self.ids, self.weights))
 
     @classmethod
-    def from_weights(cls, ids: Sequence[str], weights: Any, provenance: Provenance | None = None) -> Self:
+    def from_weights(
+        cls, ids: Sequence[str], weights: Any, provenance: Provenance | None = None
+    ) -> "LearningConnectivity":
         """A graph from a dense or sparse matrix [source target] of weights in [0, 1] with a zero diagonal."""
         return cls(ids, weights, None, provenance)
 
@@ -158,7 +159,7 @@ class LearningConnectivity(_Graph):
         ids: Sequence[str],
         selections: Sequence[Sequence[Sequence[int]]],
         provenance: Provenance | None = None,
-    ) -> Self:
+    ) -> "LearningConnectivity":
         """A graph from judgments: an edge's weight is the share of repetitions that include it (paper, Eq. 4).
 
         Args:
@@ -170,16 +171,14 @@ class LearningConnectivity(_Graph):
         >>> graph.weights.toarray().tolist()
         [[0.0, 1.0], [0.5, 0.0]]
         """
-        kept = tuple(
-            tuple(tuple(sorted(map(int, chosen))) for chosen in repetition) for repetition in selections
-        )
+        kept = tuple(tuple(tuple(sorted(map(int, chosen))) for chosen in repetition) for repetition in selections)
         _raise_first(_selection_problems(cls.kind, tuple(ids), kept))
         return cls(ids, _connectivity(len(ids), kept), kept, provenance)
 
     def _content(self) -> dict[str, Any]:
         return {"selections": self.selections, "weights": _edges(self.weights)}
 
-    def _take(self, ids: tuple[str, ...], kept: Int[np.ndarray, " task"]) -> Self:
+    def _take(self, ids: tuple[str, ...], kept: Int[np.ndarray, " task"]) -> "LearningConnectivity":
         selections = None
         if self.selections is not None:
             new = _new_positions(len(self.ids), kept)
@@ -190,7 +189,7 @@ class LearningConnectivity(_Graph):
         return type(self)(ids, self.weights[kept][:, kept], selections, self.provenance)
 
     @classmethod
-    def _parse(cls, document: dict[str, Any]) -> tuple[Self | None, list[str]]:
+    def _parse(cls, document: dict[str, Any]) -> "tuple[LearningConnectivity | None, list[str]]":
         ids, weights, provenance, problems = _parse_common(cls.kind, document)
         if problems:
             return None, problems
@@ -241,7 +240,7 @@ class FeasibilityEvidence(_Graph):
     @classmethod
     def from_weights(
         cls, ids: Sequence[str], weights: Any, from_scratch: Any, provenance: Provenance | None = None
-    ) -> Self:
+    ) -> "FeasibilityEvidence":
         """A graph from a matrix [source task] and a vector [task] of from-scratch weights; columns sum to 1."""
         return cls(ids, weights, from_scratch, None, provenance)
 
@@ -251,7 +250,7 @@ class FeasibilityEvidence(_Graph):
         ids: Sequence[str],
         selections: Sequence[Sequence[Sequence[int] | None]],
         provenance: Provenance | None = None,
-    ) -> Self:
+    ) -> "FeasibilityEvidence":
         """A graph from judgments; each repetition spreads weight 1 over what it selected (paper, Eqs. 5 and 6).
 
         Args:
@@ -276,7 +275,7 @@ class FeasibilityEvidence(_Graph):
         """Tasks of which a restriction has left no evidence; their feasibility is 0 (restricted graphs only)."""
         return tuple(id for id, total in zip(self.ids, _column_sums(self), strict=True) if total == 0)
 
-    def restrict(self, tasks: TaskSet | Iterable[str]) -> Self:
+    def restrict(self, tasks: TaskSet | Iterable[str]) -> "FeasibilityEvidence":
         """The graph of a subset: Eq. 5 again over the selections cut to it, without the repetitions left empty.
 
         Warns with the names of tasks that have no evidence left.
@@ -298,7 +297,7 @@ class FeasibilityEvidence(_Graph):
             "weights": _edges(self.weights),
         }
 
-    def _take(self, ids: tuple[str, ...], kept: Int[np.ndarray, " task"]) -> Self:
+    def _take(self, ids: tuple[str, ...], kept: Int[np.ndarray, " task"]) -> "FeasibilityEvidence":
         restricted = self.restricted or len(ids) < len(self.ids)
         if self.selections is None:
             weights, scratch = self.weights[kept][:, kept], self.from_scratch[kept]
@@ -318,7 +317,7 @@ class FeasibilityEvidence(_Graph):
         return type(self)(ids, weights, scratch, selections, self.provenance, restricted=restricted)
 
     @classmethod
-    def _parse(cls, document: dict[str, Any]) -> tuple[Self | None, list[str]]:
+    def _parse(cls, document: dict[str, Any]) -> "tuple[FeasibilityEvidence | None, list[str]]":
         ids, weights, provenance, problems = _parse_common(cls.kind, document)
         if problems:
             return None, problems
@@ -350,9 +349,7 @@ def load_graph(path: str | Path) -> LearningConnectivity | FeasibilityEvidence:
     """Read a graph file of either kind."""
     document = _read(path)
     if document.get("kind") not in GRAPHS:
-        raise ValueError(
-            f"{path}: holds a graph of kind {document.get('kind')!r}; {' or '.join(GRAPHS)} is needed"
-        )
+        raise ValueError(f"{path}: holds a graph of kind {document.get('kind')!r}; {' or '.join(GRAPHS)} is needed")
     return GRAPHS[document["kind"]].load(path)
 
 
@@ -367,9 +364,7 @@ def check_graph(path: str | Path) -> list[str]:
     return [f"{path}: {problem}" for problem in GRAPHS[document["kind"]]._parse(document)[1]]
 
 
-def strongest(
-    weights: Float[np.ndarray, " task"], ids: Sequence[str], k: int = 10
-) -> list[tuple[str, float]]:
+def strongest(weights: Float[np.ndarray, " task"], ids: Sequence[str], k: int = 10) -> list[tuple[str, float]]:
     """The ids of the k largest positive weights, largest first, ties in the order of the ids given."""
     order = np.argsort(-weights, kind="stable")[:k]
     return [(ids[i], float(weights[i])) for i in order if weights[i] > 0]
@@ -461,9 +456,7 @@ def _tuples(selections: Any) -> Any:
 
 def _weight_problems(kind: str, ids: tuple[str, ...], weights: sparse.csr_array) -> list[str]:
     if len(set(ids)) < len(ids):
-        return [
-            f"the {kind} graph names the task {next(i for i in ids if ids.count(i) > 1)!r} more than once"
-        ]
+        return [f"the {kind} graph names the task {next(i for i in ids if ids.count(i) > 1)!r} more than once"]
     if weights.shape != (len(ids), len(ids)):
         return [f"the {kind} weights have the shape {weights.shape}; {len(ids)} tasks need {(len(ids),) * 2}"]
     entries = weights.tocoo()
@@ -480,15 +473,10 @@ def _column_problems(
     ids: tuple[str, ...], weights: sparse.csr_array, from_scratch: Float[np.ndarray, "..."], restricted: bool
 ) -> list[str]:
     if from_scratch.shape != (len(ids),):
-        return [
-            f"from_scratch has the shape {from_scratch.shape}; one weight for each of {len(ids)} tasks is needed"
-        ]
+        return [f"from_scratch has the shape {from_scratch.shape}; one weight for each of {len(ids)} tasks is needed"]
     bad = np.flatnonzero(~((from_scratch >= 0) & (from_scratch <= 1 + 1e-12)))
     if bad.size:
-        return [
-            f"{ids[i]!r} has the from-scratch weight {from_scratch[i]}; it must lie in [0, 1]"
-            for i in bad[:20]
-        ]
+        return [f"{ids[i]!r} has the from-scratch weight {from_scratch[i]}; it must lie in [0, 1]" for i in bad[:20]]
     totals = np.asarray(weights.sum(axis=0)).ravel() + from_scratch
     allowed = np.isclose(totals, 1, atol=1e-9) | (restricted & (totals == 0))
     return [
@@ -510,9 +498,7 @@ def _selection_problems(kind: str, ids: tuple[str, ...], selections: Any) -> lis
                 continue
             wrong = [s for s in chosen if not isinstance(s, int) or not 0 <= s < len(ids)]
             if wrong:
-                problems.append(
-                    f"repetition {r} selects the position {wrong[0]!r} for {ids[target]!r}; no such task"
-                )
+                problems.append(f"repetition {r} selects the position {wrong[0]!r} for {ids[target]!r}; no such task")
             elif target in chosen:
                 problems.append(f"repetition {r} selects {ids[target]!r} for itself")
             elif len(set(chosen)) < len(chosen):
@@ -545,9 +531,7 @@ def _parse_common(
     known = {field.name for field in fields(Provenance)}
     stored = document.get("provenance")
     if not isinstance(stored, dict) or set(stored) - known:
-        return *nothing, [
-            f"the field provenance must be an object with fields among {', '.join(sorted(known))}"
-        ]
+        return *nothing, [f"the field provenance must be an object with fields among {', '.join(sorted(known))}"]
     edges = document.get("weights")
     try:
         rows, columns = (np.array(edges[name], dtype=np.int64).reshape(-1) for name in ("source", "target"))

@@ -148,9 +148,7 @@ def _checked_weights(weights: Any, ids: tuple[str, ...]) -> Float[np.ndarray, " 
         )
     bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
     if bad.size:
-        raise ValueError(
-            f"task {ids[bad[0]]!r} has the weight {array[bad[0]]}; weights must be finite and >= 0"
-        )
+        raise ValueError(f"task {ids[bad[0]]!r} has the weight {array[bad[0]]}; weights must be finite and >= 0")
     if not array.sum() > 0:
         raise ValueError("all task weights are 0; their sum must be positive")
     array.setflags(write=False)
