@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from craftax.craftax.craftax_state import EnvParams, EnvState, Inventory, Mobs, StaticEnvParams
+from craftax.craftax.game_logic import craftax_step
 from craftax.craftax.world_gen.world_gen import generate_world
 
 
@@ -99,7 +99,17 @@ def make_state() -> Callable[[], EnvState]:
 @pytest.fixture(scope="session")
 def craftax_worlds() -> EnvState:
     """Four generated worlds, stacked; made once, as compiling the generator takes most of a minute."""
-    static = StaticEnvParams()
-    generate = jax.jit(jax.vmap(lambda key: generate_world(key, EnvParams(), static)))
-    worlds = generate(jax.random.split(jax.random.key(7), 4))
-    return jax.tree.map(jnp.asarray, worlds)
+    generate = jax.jit(jax.vmap(lambda key: generate_world(key, EnvParams(), StaticEnvParams())))
+    return jax.tree.map(np.array, generate(jax.random.split(jax.random.PRNGKey(7), 4)))
+
+
+@pytest.fixture(scope="session")
+def craftax_step_4() -> Callable[[jax.Array, EnvState, np.ndarray], EnvState]:
+    """The game's own step for four environments: keys, stacked states, actions to stacked NumPy states."""
+
+    def one(key: jax.Array, state: EnvState, action: jax.Array) -> EnvState:
+        return craftax_step(key, state, action, EnvParams(), StaticEnvParams())[0]
+
+    step = jax.jit(jax.vmap(one))
+    # NumPy leaves have no weak types, so that states from different makers share one compilation.
+    return lambda keys, states, actions: jax.tree.map(np.array, step(keys, states, actions.astype(np.int32)))

@@ -72,9 +72,7 @@ class Case:
             state.player_position[:] = row, column
             state.player_level[...] = floor
 
-    def creature(
-        self, name: str, row: int, column: int, *, floor: int = 0, slot: int = 1, alive=True, health=5.0
-    ):
+    def creature(self, name: str, row: int, column: int, *, floor: int = 0, slot: int = 1, alive=True, health=5.0):
         mobs_field, kind = CREATURES[name]
         for state in self.both:
             put(getattr(state, mobs_field), kind, row, column, floor, slot, alive, health)
@@ -90,9 +88,7 @@ class Case:
         return edit
 
 
-def put(
-    mobs: Mobs, kind: int, row: int, column: int, floor: int, slot: int, alive: bool, health: float
-) -> None:
+def put(mobs: Mobs, kind: int, row: int, column: int, floor: int, slot: int, alive: bool, health: float) -> None:
     mobs.position[floor, slot] = row, column
     mobs.type_id[floor, slot] = kind
     mobs.mask[floor, slot] = alive
@@ -221,9 +217,7 @@ def enchant(state: EnvState, element: str, piece: str, slot: int) -> None:
 # What can be near the player: blocks, items, creatures.
 
 
-def lay(
-    case: Case, spec: GoalSpec, row: int, column: int, *, floor: int | None = None, variant: int = 0
-) -> None:
+def lay(case: Case, spec: GoalSpec, row: int, column: int, *, floor: int | None = None, variant: int = 0) -> None:
     """Put the thing the goal names on a cell of the player's floor, or of another."""
     home = spec.floor or 0
     floor = home if floor is None else floor
@@ -248,9 +242,7 @@ def light(case: Case, spec: GoalSpec, value: float) -> None:
         state.light_map[spec.floor or 0] = value
 
 
-def scene(
-    spec: GoalSpec, player: tuple[int, int], cell: tuple[int, int], brightness: float = 1.0, **options
-) -> Build:
+def scene(spec: GoalSpec, player: tuple[int, int], cell: tuple[int, int], brightness: float = 1.0, **options) -> Build:
     def build(case: Case) -> None:
         stand(case, spec, *player)
         light(case, spec, brightness)
@@ -348,9 +340,7 @@ def missed_nearby(spec: GoalSpec) -> Iterator[tuple[str, Build]]:
         yield "gone after the step", gone
 
         def others(case):
-            for offset, (field, slots) in enumerate(
-                (("passive_mobs", 3), ("melee_mobs", 3), ("ranged_mobs", 2))
-            ):
+            for offset, (field, slots) in enumerate((("passive_mobs", 3), ("melee_mobs", 3), ("ranged_mobs", 2))):
                 same_class = field == mobs_field
                 for slot in range(slots):
                     other = (kind + 1 + slot) % (3 if field == "passive_mobs" else 8) if same_class else kind
@@ -540,9 +530,7 @@ def test_each_block_beside_the_player_reaches_its_own_goal_only(judge, make_stat
     names = {
         block: goal
         for goal, spec in SPECS.items()
-        if spec.family == "adjacent"
-        and spec.thing not in CREATURES
-        and spec.thing not in ("torch", "ladder_down")
+        if spec.family == "adjacent" and spec.thing not in CREATURES and spec.thing not in ("torch", "ladder_down")
         for block in block_ids(spec.thing)
     }
     adjacent = {goal for goal, spec in SPECS.items() if spec.family == "adjacent"}
@@ -565,8 +553,7 @@ def test_a_batch_equals_its_members(judge, make_state):
     edits = [next(reached(SPECS[goal]))[1] for goal in GOALS[::32]]
     cases = [build(edit, make_state) for edit in edits]
     stack = [
-        jax.tree.map(lambda *leaves: np.stack(leaves), *side)
-        for side in zip(*(c.both for c in cases), strict=True)
+        jax.tree.map(lambda *leaves: np.stack(leaves), *side) for side in zip(*(c.both for c in cases), strict=True)
     ]
     together = np.asarray(jax.jit(jax.vmap(benchmark_success))(*stack))
     np.testing.assert_array_equal(together, [judge(*case.both) for case in cases])
@@ -597,3 +584,114 @@ def test_missed_kills_are_counted(name, make_state):
 def test_unknown_goal_id_is_named():
     with pytest.raises(ValueError, match="'fly_to_the_moon'"):
         parse_goal("fly_to_the_moon")
+
+
+# Real states: short random lives, then the same worlds seen from random places.
+
+SIZE = 48
+
+
+def slow_nearby(state: EnvState) -> set[str]:
+    """Find the "see" and "adjacent" goals that hold, cell by cell in plain Python."""
+    floor = int(state.player_level)
+    row, column = (int(n) for n in state.player_position)
+    creatures: dict[tuple[int, int], list[str]] = {}
+    for name, (field, kind) in CREATURES.items():
+        mobs = getattr(state, field)
+        for slot in range(mobs.mask.shape[1]):
+            if mobs.mask[floor, slot] and mobs.type_id[floor, slot] == kind:
+                creatures.setdefault(tuple(int(n) for n in mobs.position[floor, slot]), []).append(name)
+
+    names = {}
+    for spec in SPECS.values():
+        if spec.family in ("see", "adjacent") and spec.thing not in (*CREATURES, "torch", "ladder_down"):
+            names.update(dict.fromkeys(block_ids(spec.thing), spec.thing))
+
+    def things(r: int, c: int) -> list[str]:
+        item = int(state.item_map[floor, r, c])
+        return [
+            *creatures.get((r, c), []),
+            *([names[int(state.map[floor, r, c])]] if int(state.map[floor, r, c]) in names else []),
+            *(["torch"] if item == TORCH else []),
+            *([f"ladder_down_floor_{floor}"] if item == LADDER_DOWN else []),
+        ]
+
+    found = set()
+    for r in range(max(row - 4, 0), min(row + 4, SIZE - 1) + 1):
+        for c in range(max(column - 5, 0), min(column + 5, SIZE - 1) + 1):
+            if state.light_map[floor, r, c] > 0.05:
+                found |= {f"see_{thing}" for thing in things(r, c)}
+            if abs(r - row) + abs(c - column) == 1:
+                found |= {f"adjacent_to_{thing}" for thing in things(r, c)}
+    return found & set(GOALS)
+
+
+@pytest.mark.craftax
+def test_real_states_agree_with_a_slow_search(craftax_worlds, craftax_step_4, judge):
+    rng = np.random.default_rng(11)
+    states = craftax_worlds
+    ever = set()
+    for n in range(100):
+        for world in range(4):
+            state = jax.tree.map(lambda leaf, world=world: np.array(leaf[world]), states)
+            if n % 2:
+                move_somewhere(state, rng)
+            expected = slow_nearby(state)
+            found = {GOALS[g] for g in np.flatnonzero(judge(state, state))}
+            assert {goal for goal in found if SPECS[goal].family in ("see", "adjacent")} == expected
+            ever |= expected
+        states = craftax_step_4(jax.random.split(jax.random.PRNGKey(n), 4), states, rng.integers(43, size=4))
+    assert len(ever) > 60
+
+
+def move_somewhere(state: EnvState, rng: np.random.Generator) -> None:
+    """Take the player to a random floor, often to the rim, and put some creatures around."""
+    floor = int(rng.integers(9))
+    state.player_level[...] = floor
+    state.player_position[:] = rng.choice([0, 1, 3, 4, 5, 43, 44, 47, *range(48)], size=2)
+    for field, kinds in (("passive_mobs", 3), ("melee_mobs", 8), ("ranged_mobs", 8)):
+        mobs = getattr(state, field)
+        slots = mobs.mask.shape[1]
+        mobs.position[floor] = np.clip(state.player_position + rng.integers(-6, 7, (slots, 2)), 0, SIZE - 1)
+        mobs.type_id[floor] = rng.integers(kinds, size=slots)
+        mobs.mask[floor] = rng.random(slots) < 0.6
+
+
+@pytest.mark.craftax
+def test_real_fights(craftax_step_4, judge, make_state):
+    """A cow and a zombie struck by hand, a cow by an arrow, a fire elemental by a fireball that cannot hurt it."""
+
+    def world(name: str, column: int, health: float) -> EnvState:
+        case = Case(make_state)
+        case.creature(name, 24, column, health=health)
+        state = case.before
+        state.mob_map[0, 24, column] = True
+        state.map[0, 23, 24:30] = state.map[0, 25, 24:30] = state.map[0, 24, column + 1] = BlockType.STONE.value
+        state.player_direction[...] = 2
+        return state
+
+    def shot(state: EnvState, kind: int) -> EnvState:
+        put(state.player_projectiles, kind, 24, 26, 0, 0, True, 1.0)
+        state.player_projectile_directions[0, 0] = 0, 1
+        return state
+
+    worlds = [
+        world("cow", 25, 1.0),
+        world("zombie", 25, 1.0),
+        shot(world("cow", 27, 1.0), 4),
+        shot(world("fire_elemental", 27, 1.0), 2),
+    ]
+    before = jax.tree.map(lambda *leaves: np.stack(leaves), *worlds)
+    after = craftax_step_4(jax.random.split(jax.random.PRNGKey(0), 4), before, np.array([5, 5, 0, 0]))
+    fights = {goal for goal, spec in SPECS.items() if spec.family in ("damage", "defeat")}
+
+    def won(world: int) -> set[str]:
+        pair = (jax.tree.map(lambda leaf: leaf[world], side) for side in (before, after))
+        return {GOALS[g] for g in np.flatnonzero(judge(*pair))} & fights
+
+    assert won(0) == {"damage_cow", "defeat_cow"}
+    assert won(1) == {"damage_zombie", "defeat_zombie"}
+    assert won(2) == {"damage_cow", "defeat_cow"}
+    assert not after.achievements[2, Achievement.EAT_COW.value]
+    assert won(3) == set()
+    assert not after.player_projectiles.mask[3, 0, 0]
