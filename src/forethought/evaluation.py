@@ -159,7 +159,7 @@ class Evaluator:
         root = jax.random.fold_in(jax.random.key(seed), EVALUATION_STREAM)
         self._keys = _episode_keys(root, labels, episodes)
         self._advance = jax.jit(self._advance_chunk, donate_argnums=0)
-        self._begin = jax.jit(self._environment.begin)
+        self._begin = jax.jit(self._begin_episodes)
         self._enqueue = jax.jit(self._environment.enqueue, donate_argnums=0)
 
     def run(self, state: Any, *, stop: Callable[[], bool] = lambda: False) -> EvaluationResult | None:
@@ -212,8 +212,7 @@ class Evaluator:
         words = np.asarray(jax.random.key_data(keys))
         identity = {(int(g), k.tobytes()): index for index, g, k in zip(queue, goals, words, strict=True)}
 
-        environment_state, observation = self._begin(keys[: self._slots], goals[: self._slots])
-        carry = (environment_state, observation, empty_memory(network, self._slots))
+        carry = self._begin(keys[: self._slots], goals[: self._slots], network)
         queued, finished, active = self._slots, 0, self._slots
         while active and (outcome[pending] == _PENDING).any():
             while (
@@ -233,6 +232,9 @@ class Evaluator:
             if stop():
                 return False
         return True
+
+    def _begin_episodes(self, keys: Key[Array, " env"], goals: Int[Array, " env"], network: Any) -> Any:
+        return (*self._environment.begin(keys, goals), empty_memory(network, self._slots))
 
     def _advance_chunk(self, carry: Any, network: Any) -> tuple[Any, Any]:
         environment, embeddings = self._environment, self._learner.goal_embeddings

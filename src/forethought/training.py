@@ -153,6 +153,7 @@ class _Run:
             seed=config.seed,
             chunk=config.evaluation.chunk,
         )
+        self.environment_metrics = jax.jit(self.environment.metrics)
         self.fixed = {self.tasks.index(goal): count for goal, count in config.fixed_selections.items()}
         self.key = jax.random.key(config.seed)
         self.state = self.learner.init(jax.random.fold_in(self.key, INITIALISATION))
@@ -227,7 +228,7 @@ class _Run:
         goals = np.repeat(selected, config.environment.envs_per_goal).astype(np.int32)
 
         fold = jax.random.fold_in
-        rollout = self.learner.begin(fold(fold(self.key, WORLDS), self.iteration), goals)
+        rollout = self.learner.begin(fold(fold(self.key, WORLDS), self.iteration), goals, self.state)
         update_key = fold(fold(self.key, UPDATES), self.iteration)
         updates, done, success = [], [], []
         for number in range(config.updates_per_iteration):
@@ -247,8 +248,7 @@ class _Run:
 
         seconds = time.perf_counter() - started
         rates = np.asarray(curriculum.success_rate)
-        learner_metrics = _total([jax.device_get(update.metrics) for update in updates])
-        environment_metrics = jax.device_get(self.environment.metrics(rollout.environment))
+        environment_metrics = jax.device_get(self.environment_metrics(rollout.environment))
         row = {
             "iteration": self.iteration,
             "steps": self.steps,
@@ -262,7 +262,7 @@ class _Run:
             "successes": int(outcomes.sum()),
         }
         for prefix, values in (
-            ("learner", learner_metrics),
+            ("learner", _learner_metrics([jax.device_get(update.metrics) for update in updates])),
             ("curriculum", curriculum.metrics()),
             ("environment", environment_metrics),
         ):
@@ -324,9 +324,15 @@ def _fetch(update: Any, done: list[np.ndarray], success: list[np.ndarray]) -> No
     success.append(np.asarray(update.success))
 
 
-def _total(metrics: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Metrics are sums and counts, so those of several updates add up."""
-    return {name: float(sum(np.float64(part[name]) for part in metrics)) for name in metrics[0]}
+def _learner_metrics(parts: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """One iteration's counts, and its means over what each sum runs over."""
+    totals = {name: float(sum(np.float64(part[name]) for part in parts)) for name in parts[0]}
+    counts = {name for name, value in parts[0].items() if np.issubdtype(np.asarray(value).dtype, np.integer)}
+    over = {"first_ratio_error": "updates"}
+    return {
+        name: total if name in counts else total / totals[over.get(name, "minibatches")]
+        for name, total in totals.items()
+    }
 
 
 def _top(ids: Sequence[str], shares: np.ndarray) -> list[tuple[str, float]]:
