@@ -48,9 +48,7 @@ class NetworkConfig(BaseModel):
         if self.width % self.heads:
             raise ValueError(f"heads is {self.heads}, but must divide width, which is {self.width}")
         if self.width % 2:
-            raise ValueError(
-                f"width is {self.width}, but must be even (positions are pairs of sine and cosine)"
-            )
+            raise ValueError(f"width is {self.width}, but must be even (positions are pairs of sine and cosine)")
         return self
 
 
@@ -91,7 +89,5 @@ class PPOConfig(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> "PPOConfig":
         if self.rollout_length % self.window:
-            raise ValueError(
-                f"window is {self.window}, but must divide rollout_length, which is {self.rollout_length}"
-            )
+            raise ValueError(f"window is {self.window}, but must divide rollout_length, which is {self.rollout_length}")
         return self
