@@ -28,9 +28,7 @@ def test_every_draw_is_trained_and_reported_back():
         ([1, 2, 3, 0, 1], [0.5, 0.5, 0.5, 0.75, 0.75]),
     ]
     np.testing.assert_array_equal(record.episodes, [0, 5, 10])
-    np.testing.assert_array_equal(
-        record.competence, [[0, 0, 0, 0], [0.5, 0.25, 0.25, 0.25], [0.75, 0.75, 0.5, 0.5]]
-    )
+    np.testing.assert_array_equal(record.competence, [[0, 0, 0, 0], [0.5, 0.25, 0.25, 0.25], [0.75, 0.75, 0.5, 0.5]])
     np.testing.assert_array_equal(record.draws, [3, 3, 2, 2])
     np.testing.assert_array_equal(record.competence[-1], student.competence)
 
@@ -53,9 +51,7 @@ def test_the_student_has_its_own_seed():
 
 def test_reading_a_record():
     tasks = TaskSet([Task("a", "do a"), Task("b", "do b")])
-    record = Record(
-        tasks, np.array([0, 64, 128]), np.array([[0, 0], [0.5, 0.75], [0.6, 0.76]]), np.array([100, 28])
-    )
+    record = Record(tasks, np.array([0, 64, 128]), np.array([[0, 0], [0.5, 0.75], [0.6, 0.76]]), np.array([100, 28]))
     np.testing.assert_array_equal(record.at(127), [0.5, 0.75])
     np.testing.assert_array_equal(record.at(128), [0.6, 0.76])
     assert record.mastered_at("b") == 128

@@ -50,10 +50,7 @@ def best_by_recursion(student, state, remaining):
     if remaining == 0:
         return float(student.tasks.weights @ student.competence_of(state))
     return max(
-        sum(
-            p * best_by_recursion(student, after, remaining - 1)
-            for p, after in student.transitions(state, task)
-        )
+        sum(p * best_by_recursion(student, after, remaining - 1) for p, after in student.transitions(state, task))
         for task in range(len(student.tasks))
     )
 
@@ -92,9 +89,7 @@ class TestGreedy:
         student = self.student()
         oracle = GreedyOracle(student, rule)
         np.testing.assert_allclose(oracle.values(student.state), values, rtol=1e-12)
-        np.testing.assert_array_equal(
-            oracle.probabilities(student.state, 0), np.arange(3) == int(np.argmax(values))
-        )
+        np.testing.assert_array_equal(oracle.probabilities(student.state, 0), np.arange(3) == int(np.argmax(values)))
 
     def test_other_weights_can_be_given(self):
         student = self.student()
@@ -127,10 +122,7 @@ class TestLookAhead:
         assert search.optimum == pytest.approx(best_by_recursion(student, student.state, 4), abs=1e-9)
         assert expected_objective(student, search, 4) == pytest.approx(search.optimum, abs=1e-9)
         expected = [
-            sum(
-                p * best_by_recursion(student, after, 3)
-                for p, after in student.transitions(student.state, task)
-            )
+            sum(p * best_by_recursion(student, after, 3) for p, after in student.transitions(student.state, task))
             for task in range(3)
         ]
         np.testing.assert_allclose(search.values(student.state, 0), expected, atol=1e-9)

@@ -98,9 +98,7 @@ def test_the_graphs_follow_from_the_matrices():
     student = TransferStudent(
         TASKS, transfer=matrix(ab=0.3, cd=-0.5, ac=0.9), prerequisites=matrix(ab=0.8, cb=0.4, ac=0.2)
     )
-    np.testing.assert_allclose(
-        student.connectivity().weights.toarray(), matrix(ab=0.8, cb=0.4, ac=0.9), rtol=1e-12
-    )
+    np.testing.assert_allclose(student.connectivity().weights.toarray(), matrix(ab=0.8, cb=0.4, ac=0.9), rtol=1e-12)
     evidence = student.evidence()
     np.testing.assert_allclose(evidence.weights.toarray(), matrix(ab=2 / 3, cb=1 / 3, ac=1.0), rtol=1e-12)
     np.testing.assert_array_equal(evidence.from_scratch, [1, 0, 0, 1])

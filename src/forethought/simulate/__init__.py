@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from forethought.simulate.driver import Record, run
     from forethought.simulate.grid import PrerequisiteGrid
-    from forethought.simulate.oracles import GreedyOracle, LookAhead, Oracle, UniformChoice
     from forethought.simulate.optimum import Regret, expected_objective, objective, regret
+    from forethought.simulate.oracles import GreedyOracle, LookAhead, Oracle, UniformChoice
     from forethought.simulate.student import KnownStudent, Student
     from forethought.simulate.transfer import TransferStudent
 

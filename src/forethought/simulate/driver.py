@@ -44,9 +44,7 @@ class Record:
             ValueError: `episodes` is negative or beyond the end of the drive.
         """
         if not 0 <= episodes <= self.episodes[-1]:
-            raise ValueError(
-                f"{episodes} episodes lie outside the drive; allowed is 0 to {self.episodes[-1]}"
-            )
+            raise ValueError(f"{episodes} episodes lie outside the drive; allowed is 0 to {self.episodes[-1]}")
         return self.competence[np.searchsorted(self.episodes, episodes, side="right") - 1]
 
     def mastered_at(self, task: str | int, threshold: float = 0.75) -> int | None:

@@ -53,9 +53,7 @@ def regret(
     weights = checked_weights(student, weights)
     best = look_ahead or LookAhead(student, decisions, weights)
     if best.decisions != decisions:
-        raise ValueError(
-            f"look_ahead has a horizon of {best.decisions}; {decisions} decisions were asked for"
-        )
+        raise ValueError(f"look_ahead has a horizon of {best.decisions}; {decisions} decisions were asked for")
     if isinstance(method, Oracle):
         return Regret(best.optimum, expected_objective(student, method, decisions, weights), 0.0)
     achieved = []

@@ -58,9 +58,7 @@ class GreedyOracle(Oracle):
         weights: w(m) >= 0; those of the student's tasks if left out. "local" uses none.
     """
 
-    def __init__(
-        self, student: KnownStudent, rule: Rule = "local", weights: Float[np.ndarray, " task"] | None = None
-    ):
+    def __init__(self, student: KnownStudent, rule: Rule = "local", weights: Float[np.ndarray, " task"] | None = None):
         if rule not in get_args(Rule):
             raise ValueError(f"rule is {rule!r}; allowed are {', '.join(get_args(Rule))}")
         self._student, self.rule = student, rule
@@ -138,9 +136,7 @@ class LookAhead(Oracle):
         try:
             return np.array(self._values[decision][state_key(state)])
         except KeyError:
-            raise KeyError(
-                f"state {state} cannot be reached by decision {decision} from {self._start}"
-            ) from None
+            raise KeyError(f"state {state} cannot be reached by decision {decision} from {self._start}") from None
 
     def probabilities(self, state: State, decision: int) -> Float[np.ndarray, " task"]:
         """Equal shares over the optimal tasks."""
@@ -164,9 +160,7 @@ def best_shares(values: Float[np.ndarray, " task"]) -> Float[np.ndarray, " task"
     return best / best.sum()
 
 
-def checked_weights(
-    student: KnownStudent, weights: Float[np.ndarray, " weight"] | None
-) -> Float[np.ndarray, " task"]:
+def checked_weights(student: KnownStudent, weights: Float[np.ndarray, " weight"] | None) -> Float[np.ndarray, " task"]:
     """The weights as an array of the tasks' length; ValueError if of another length or negative."""
     array = np.asarray(student.tasks.weights if weights is None else weights, dtype=np.float64)
     if array.shape != (len(student.tasks),):
@@ -199,9 +193,7 @@ def _reachable(
                     for task in range(len(student.tasks))
                 ]
         layers.append((states, {state: known[state] for state in states}))
-        states = list(
-            dict.fromkeys(after for state in states for branches in known[state] for _, after in branches)
-        )
+        states = list(dict.fromkeys(after for state in states for branches in known[state] for _, after in branches))
         total += len(states)
         if total > max_states:
             raise ValueError(
