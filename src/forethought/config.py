@@ -7,15 +7,14 @@ import difflib
 import hashlib
 import json
 import tomllib
-import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic.fields import FieldInfo
 
 from forethought.curriculum.config import CurriculumConfig
 from forethought.learner.config import NetworkConfig, PPOConfig
@@ -143,7 +142,7 @@ class RunConfig(_Section):
         return tomli_w.dumps(_without_none(self.model_dump(mode="json")))
 
     @model_validator(mode="after")
-    def _check_together(self) -> Self:
+    def _check_together(self) -> "RunConfig":
         tasks, environment, ppo = self.tasks, self.environment, self.ppo
         if tasks.target == "":
             raise ValueError("tasks.target: not set; name a goal, as in --tasks.target place_furnace")
@@ -167,8 +166,8 @@ class RunConfig(_Section):
             )
         if environment.steps_per_iteration % ppo.rollout_length:
             raise ValueError(
-                f"environment.steps_per_iteration: {environment.steps_per_iteration} given, allowed is a multiple "
-                f"of ppo.rollout_length = {ppo.rollout_length}"
+                f"environment.steps_per_iteration: {environment.steps_per_iteration} given, "
+                f"allowed is a multiple of ppo.rollout_length = {ppo.rollout_length}"
             )
         return self
 
@@ -235,9 +234,9 @@ def describe(error: ValidationError) -> str:
     message = first["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
     if not name or message.startswith(f"{name}:"):
         return message
-    # A check over a whole section names the section only; its message goes on with the field.
-    if isinstance(first["input"], Mapping | BaseModel) or name in ("curriculum", "network", "ppo"):
-        return f"{name}.{message}" if message.split(":")[0].isidentifier() else f"{name}: {message}"
+    # What a section checks as a whole starts with the name of the field.
+    if isinstance(first["input"], Mapping | BaseModel):
+        return f"{name}.{message}"
     allowed = message.removeprefix("Input should be ")
     return f"{name}: {first['input']!r} given; allowed is {allowed}"
 
@@ -255,27 +254,24 @@ def field_types() -> dict[str, Any]:
     return dict(_leaves(RunConfig, ""))
 
 
-def _leaves(section: Any, prefix: str) -> typing.Iterator[tuple[str, Any]]:
-    fields: Mapping[str, Any] = getattr(section, "model_fields", None) or section.__dataclass_fields__
+def _leaves(section: Any, prefix: str) -> Iterator[tuple[str, Any]]:
     hints = typing.get_type_hints(section)
-    for name, field in fields.items():
-        kind = field.annotation if isinstance(field, FieldInfo) else hints[name]
-        if isinstance(kind, type) and not isinstance(kind, types.GenericAlias) and _is_section(kind):
-            yield from _leaves(kind, f"{prefix}{name}.")
+    names = section.model_fields if hasattr(section, "model_fields") else [f.name for f in fields(section)]
+    for name in names:
+        if _is_section(hints[name]):
+            yield from _leaves(hints[name], f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", kind
+            yield f"{prefix}{name}", hints[name]
 
 
-def _is_section(kind: type) -> bool:
-    return hasattr(kind, "model_fields") or hasattr(kind, "__dataclass_fields__")
+def _is_section(kind: Any) -> bool:
+    return isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "model_fields"))
 
 
 def _require_known(field: str, ids: tuple[str, ...], goals: tuple[str, ...]) -> None:
     for goal in ids:
         if goal not in goals:
-            raise ValueError(
-                f"{field}: {goal!r} given, allowed are the ids in tasks.goals{nearest(goal, goals)}"
-            )
+            raise ValueError(f"{field}: {goal!r} given, allowed are the ids in tasks.goals{nearest(goal, goals)}")
 
 
 def _without_none(value: Any) -> Any:

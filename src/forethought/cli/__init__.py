@@ -31,7 +31,7 @@ USAGE = "\n".join(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and exit: 0 when it worked, 2 on bad input (one line on stderr), 85 when interrupted."""
+    """Run one command and exit: 0 when it worked, 2 on bad input (one line on stderr), 85 interrupted."""
     sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
 
 
@@ -54,9 +54,7 @@ def run(arguments: Sequence[str]) -> int:
         if name not in COMMANDS:
             from forethought.cli.errors import nearest
 
-            raise UsageError(
-                f"no command {name!r}{nearest(name, COMMANDS)}; commands are {', '.join(COMMANDS)}"
-            )
+            raise UsageError(f"no command {name!r}{nearest(name, COMMANDS)}; commands are {', '.join(COMMANDS)}")
         return import_module(f"forethought.cli.{name}").command(rest) or 0
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)

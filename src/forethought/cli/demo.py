@@ -36,9 +36,7 @@ def demo(out: str = "runs/demo", seed: int = 0) -> int:
 
     picture = draw_run(directory)
     print(f"\n{before_and_after(directory)}\n")
-    print(
-        f"picture   {picture}\nresults   {directory}\ncontinue  forethought eval {directory} --episodes 128"
-    )
+    print(f"picture   {picture}\nresults   {directory}\ncontinue  forethought eval {directory} --episodes 128")
     return 0
 
 
@@ -58,9 +56,7 @@ def before_and_after(directory: Path) -> str:
     table = RunDirectory(directory).evaluations()
     first, last = table["iteration"].min(), table["iteration"].max()
     before = {row["goal"]: row for row in table.filter(table["iteration"] == first).iter_rows(named=True)}
-    after = table.filter(table["iteration"] == last).sort(
-        "success_rate", descending=True, maintain_order=True
-    )
+    after = table.filter(table["iteration"] == last).sort("success_rate", descending=True, maintain_order=True)
     width = max(len(goal) for goal in before)
     lines = [f"{'success in evaluation':{width}}  before   after   95 % interval"]
     for row in after.iter_rows(named=True):

@@ -43,9 +43,7 @@ def embed(model: str, dim: int | None = None, out: str = "", tasks: str = "") ->
         embeddings = make(texts, model, dim)
         embeddings.check()
         embeddings.save(path)
-    print(
-        f"{len(texts)} vectors of width {embeddings.vectors.shape[1]} in {path}; use with --embeddings {path}"
-    )
+    print(f"{len(texts)} vectors of width {embeddings.vectors.shape[1]} in {path}; use with --embeddings {path}")
     return 0
 
 

@@ -54,6 +54,4 @@ def missing_extra(error: ModuleNotFoundError) -> str | None:
     module = (error.name or "").split(".")[0]
     if module not in EXTRAS:
         return None
-    return (
-        f"the package {module} is not installed; it comes with: pip install 'forethought[{EXTRAS[module]}]'"
-    )
+    return f"the package {module} is not installed; it comes with: pip install 'forethought[{EXTRAS[module]}]'"

@@ -60,9 +60,7 @@ def evaluate(
     found = checkpoint.load_latest(directory.checkpoints, warn=lambda text: print(text, file=sys.stderr))
     if found is None:
         raise UsageError(f"{run}: no checkpoint yet; train it first: forethought train {run}")
-    learner = Learner(
-        domain.make_environment(config.num_envs), domain.goal_embeddings, config.network, config.ppo
-    )
+    learner = Learner(domain.make_environment(config.num_envs), domain.goal_embeddings, config.network, config.ppo)
     evaluator = Evaluator(
         learner,
         domain.make_environment,
@@ -91,7 +89,5 @@ def table(result: "EvaluationResult") -> str:
     width = max(len(goal) for goal in result.goals)
     lines = [f"{'goal':{width}}  success   95 % interval"]
     for index in sorted(range(len(result.goals)), key=lambda index: -rates[index]):
-        lines.append(
-            f"{result.goals[index]:{width}}  {rates[index]:7.1%}   {low[index]:.1%} to {high[index]:.1%}"
-        )
+        lines.append(f"{result.goals[index]:{width}}  {rates[index]:7.1%}   {low[index]:.1%} to {high[index]:.1%}")
     return "\n".join([*lines, f"{'mean':{width}}  {rates.mean():7.1%}"])

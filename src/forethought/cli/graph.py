@@ -15,6 +15,13 @@ USAGE = """usage: forethought graph show NAME TASK [--top N]
            (the shipped graphs, judged for either learner) or a graph file
   check    validate a graph file: exit code 0 if it is sound, 1 with one line per problem if not"""
 
+SHIPPED = ("primitive", "subroutines")
+TITLES = {
+    "sources": "learning helped by: sources of",
+    "targets": "learning helps: targets of",
+    "evidence": "success that makes it feasible: evidence for",
+}
+
 
 def command(arguments: Sequence[str]) -> int:
     """Run `forethought graph`."""
@@ -42,10 +49,14 @@ def show(
         task: Id of the goal.
         top: How many of each to print.
     """
-    from forethought.graphs import describe_task
-
+    if top < 1:
+        raise UsageError(f"--top: {top} given; allowed are 1 and more")
     with bad_input():
-        print(describe_task(*_graphs(name), task, top=top))
+        found = _of_shipped(name, task, top) if name in SHIPPED else _of_file(Path(name), task, top)
+    for title, strongest in found.items():
+        print(f"{TITLES[title]} {task}" + ("" if strongest else ": none"))
+        for other, weight in strongest:
+            print(f"  {weight:.3f}  {other}")
     return 0
 
 
@@ -66,15 +77,30 @@ def check(file: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE
     return 1 if problems else 0
 
 
-def _graphs(name: str) -> tuple:
+def _of_shipped(name: str, task: str, top: int) -> dict[str, list[tuple[str, float]]]:
     from forethought.craftax import shipped
-    from forethought.graphs import FeasibilityEvidence, LearningConnectivity
+    from forethought.graphs import describe_task
 
-    if name in ("primitive", "subroutines"):
-        return shipped.connectivity(name), shipped.evidence(name)
-    if not Path(name).is_file():
-        raise UsageError(f"{name}: no such graph; name primitive, subroutines or a graph file")
-    try:
-        return LearningConnectivity.load(Path(name)), None
-    except ValueError:
-        return None, FeasibilityEvidence.load(Path(name))
+    return describe_task(shipped.connectivity(name), shipped.evidence(name), task, top)
+
+
+def _of_file(path: Path, task: str, top: int) -> dict[str, list[tuple[str, float]]]:
+    import numpy as np
+
+    from forethought.graphs import FeasibilityEvidence, load_graph, strongest
+
+    if not path.is_file():
+        raise UsageError(f"{path}: no such graph; name {' or '.join(SHIPPED)} (shipped) or a graph file")
+    graph = load_graph(path)
+    if task not in graph.ids:
+        raise UsageError(f"{path} has no task {task!r}{nearest(task, graph.ids)}")
+    place = graph.ids.index(task)
+    incoming = graph.weights[:, [place]].toarray().ravel()
+    if isinstance(graph, FeasibilityEvidence):
+        ids = (*graph.ids, "from scratch")
+        return {"evidence": strongest(np.append(incoming, graph.from_scratch[place]), ids, top)}
+    outgoing = graph.weights[[place], :].toarray().ravel()
+    return {
+        "sources": strongest(incoming, graph.ids, top),
+        "targets": strongest(outgoing, graph.ids, top),
+    }

@@ -47,9 +47,7 @@ def command(arguments: Sequence[str]) -> int:
     layers, settings = split_settings(arguments, fields)
     out, dry_run = settings.pop("out", None), settings.pop("dry_run", False)
     if not layers:
-        raise UsageError(
-            "name a preset, a TOML file or the directory of a run (see forethought train --help)"
-        )
+        raise UsageError("name a preset, a TOML file or the directory of a run (see forethought train --help)")
     directories = [layer for layer in layers if Path(layer).is_dir()]
     if directories:
         return _continue(directories[0], extra=[*layers[1:], *settings, *(["out"] if out else [])])
@@ -112,9 +110,7 @@ def _continue(directory: str, extra: list[str]) -> int:
     from forethought.rundir import CONFIG, RunDirectory
 
     if extra:
-        raise UsageError(
-            f"{directory} is a run to continue, which takes nothing else; got {', '.join(extra)}"
-        )
+        raise UsageError(f"{directory} is a run to continue, which takes nothing else; got {', '.join(extra)}")
     with bad_input():
         run = RunDirectory(directory)
         config = load_config(run.path / CONFIG)
@@ -136,9 +132,7 @@ def _help(arguments: Sequence[str]) -> int:
     shown = f"as in {' '.join(layers)}" if layers else "the paper's"
     description = f"Every setting, with its default ({shown})."
     with contextlib.suppress(SystemExit):
-        tyro.cli(
-            RunConfig, args=["--help"], default=config, prog="forethought train", description=description
-        )
+        tyro.cli(RunConfig, args=["--help"], default=config, prog="forethought train", description=description)
     return 0
 
 

@@ -19,7 +19,7 @@ MOST_GOALS = 10
 
 
 def draw_run(run_dir: str | Path) -> Path:
-    """Draw a run, finished or not, as `curves.png` in its directory, with the numbers plotted as CSV beside it.
+    """Draw a run, finished or not, as `curves.png` in its directory, the numbers plotted as CSV beside it.
 
     Args:
         run_dir: The run directory.
@@ -95,7 +95,7 @@ def success_table(evaluations: "pl.DataFrame", metrics: "pl.DataFrame") -> "pl.D
 
 
 def share_table(shares: "pl.DataFrame", goals: Sequence[str]) -> "pl.DataFrame":
-    """Effective share over iterations: columns `iteration`, `series`, `effective_share`; sums to 1 in each."""
+    """Effective share over iterations: columns `iteration`, `series`, `effective_share`; 1 in sum."""
     import polars as pl
 
     own = pl.col("task").is_in(list(goals))
