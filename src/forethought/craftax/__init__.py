@@ -1,0 +1,19 @@
+"""The Craftax benchmark: 256 textual goals, their success tests, and many worlds that step together."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from forethought.craftax.environment import CraftaxEnvironment
+    from forethought.craftax.shipped import connectivity, embeddings, evidence, goals
+
+__all__ = ["CraftaxEnvironment", "connectivity", "embeddings", "evidence", "goals"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the public names when first used; goals, graphs and embeddings need no JAX."""
+    if name == "CraftaxEnvironment":
+        return import_module("forethought.craftax.environment").CraftaxEnvironment
+    if name in __all__:
+        return getattr(import_module("forethought.craftax.shipped"), name)
+    raise AttributeError(f"module 'forethought.craftax' has no attribute {name!r}")
