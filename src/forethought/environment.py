@@ -8,7 +8,7 @@ few `step`s. A finished environment takes over the next queued episode (its worl
 finished first the one queued first; with the queue empty it idles.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Array, Bool, Float, Int, Key, UInt8
 
@@ -73,6 +73,7 @@ class Assignment(NamedTuple):
     """False once an environment has finished and found the queue empty."""
 
 
+@runtime_checkable
 class BatchedEnvironment(Protocol):
     """Many environments that step together; every method is pure, `step` and `assignment` may run inside `jax.jit`.
 
