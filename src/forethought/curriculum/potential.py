@@ -118,7 +118,7 @@ class _Columns:
         # The last crossed task on any path that changes already has a path to the target.
         touched = (self._columns[:, crossed] > 0).any(axis=1) & ~solved[self._targets]
         touched |= np.isin(self._targets, crossed)
-        solved[crossed] ^= True
+        solved[crossed] = ~solved[crossed]
         for row in np.flatnonzero(touched):
             self._columns[row] = self._column(int(self._targets[row]), solved)
 
@@ -167,7 +167,7 @@ class _Matrix:
 
     def cross(self, crossed: Int64[np.ndarray, " crossed"], solved: Bool[np.ndarray, " task"]) -> None:
         touched = (self._shorter[:, crossed] > 0).any(axis=1)
-        solved[crossed] ^= True
+        solved[crossed] = ~solved[crossed]
         touched[crossed] = True
         self._redo(np.flatnonzero(touched), solved)
 
@@ -216,7 +216,7 @@ class _Rows:
         self._redo(np.arange(solved.size), solved)
 
     def cross(self, crossed: Int64[np.ndarray, " crossed"], solved: Bool[np.ndarray, " task"]) -> None:
-        solved[crossed] ^= True
+        solved[crossed] = ~solved[crossed]
         indptr, indices = self._in
         reached, frontier = [], crossed
         seen = np.zeros(solved.size, bool)
@@ -264,5 +264,7 @@ class _Rows:
             improved = best > before
             owners, nodes = np.divmod(keys[improved], size)
             values = best[improved]
+        if keys.size == 0:
+            return np.zeros(sources.size)
         owners, nodes = np.divmod(keys, size)
         return np.bincount(owners, self._weights[nodes] * best, sources.size)
