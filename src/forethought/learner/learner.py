@@ -197,7 +197,7 @@ class Learner:
         metrics["first_ratio_error"] = first_ratio_error
         metrics["minibatches"] = jnp.asarray(config.minibatches * config.epochs, jnp.int32)
         metrics["updates"] = jnp.asarray(1, jnp.int32)
-        return state, following, Update(metrics, experience.outcome.done, experience.outcome.success)
+        return state, following, Update(metrics, experience.done, experience.outcome.success)
 
     def learn(
         self, state: LearnerState, batch: Any, goal_embeddings: Float[Array, "goal goal_width"]
@@ -214,7 +214,7 @@ def _counts(experience: Experience) -> dict[str, Array]:
     outcome = experience.outcome
     deaths = outcome.terminated & ~outcome.success
     timeouts = outcome.truncated & ~outcome.success & ~outcome.terminated
-    flags = {"episodes": outcome.done, "successes": outcome.success, "deaths": deaths, "timeouts": timeouts}
+    flags = {"episodes": experience.done, "successes": outcome.success, "deaths": deaths, "timeouts": timeouts}
     counts = {name: flag.sum(dtype=jnp.int32) for name, flag in flags.items()}
     return counts | {"steps": jnp.asarray(outcome.success.size, jnp.int32)}
 

@@ -59,7 +59,7 @@ def make_batch(
     raw = advantages(
         rewards_of(experience, config),
         experience.value,
-        experience.outcome.done,
+        experience.done,
         last_value,
         config.discount,
         config.gae_lambda,

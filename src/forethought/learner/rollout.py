@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from forethought.environment import BatchedEnvironment, Observation, Outcome
 from forethought.learner.acting import evaluate_step, forget, restore_memory, sample
@@ -35,6 +35,12 @@ class Experience(NamedTuple):
     value: Float[Array, "time env"]
     hidden: Float[Array, "time layer env width"]
     outcome: Outcome
+    """With axes [time env]."""
+
+    @property
+    def done(self) -> Bool[Array, "time env"]:
+        """Which steps ended an episode."""
+        return self.outcome.success | self.outcome.terminated | self.outcome.truncated
 
 
 def start(

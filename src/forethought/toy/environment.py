@@ -62,7 +62,8 @@ def generate(key: Key[Array, ""]) -> World:
     order = order.at[lava].set(2.0).at[corners].set(2.0)
     free = jnp.argsort(order)
     tiles = jnp.zeros(SIZE * SIZE, jnp.int32)
-    tiles = tiles.at[lava].set(LAVA).at[free[:3]].set(jnp.asarray([TREE, STONE, GEM]))
+    found = jnp.asarray([TREE, STONE, GEM], jnp.int32)
+    tiles = tiles.at[lava].set(LAVA).at[free[:3]].set(found)
     position = jnp.stack(jnp.divmod(free[3], SIZE)).astype(jnp.int32)
     return World(tiles.reshape(SIZE, SIZE), position, jnp.zeros(3, bool))
 
@@ -75,7 +76,7 @@ def advance(world: World, action: Int[Array, ""]) -> World:
     tile = world.tiles[row, column]
     needs = jnp.concatenate([jnp.ones(1, bool), world.inventory[:2]])
     collected = (tile == jnp.asarray([TREE, STONE, GEM])) & needs
-    tiles = world.tiles.at[row, column].set(jnp.where(collected.any(), GROUND, tile))
+    tiles = world.tiles.at[row, column].set(jnp.where(collected.any(), jnp.int32(GROUND), tile))
     return World(tiles, position, world.inventory | collected)
 
 
@@ -143,9 +144,7 @@ class ToyEnvironment:
         # A copy, since a buffer that occurs twice in a state cannot be donated.
         return self._start(jax.vmap(jax.random.fold_in, (0, None))(keys, 0), keys, goals, training=False)
 
-    def enqueue(
-        self, state: ToyState, keys: Key[Array, " episode"], goals: Int[Array, " episode"]
-    ) -> ToyState:
+    def enqueue(self, state: ToyState, keys: Key[Array, " episode"], goals: Int[Array, " episode"]) -> ToyState:
         """Append episodes to the queue; the caller sees to it that they fit."""
         slots = (state.queue_tail + jnp.arange(goals.shape[0])) % self.queue_capacity
         return state._replace(
@@ -167,11 +166,11 @@ class ToyEnvironment:
             (step >= self.episode_limit) & state.active,
         )
         done = outcome.done
-        place = state.queue_head + jnp.cumsum(done) - 1
+        place = state.queue_head + jnp.cumsum(done, dtype=jnp.int32) - 1
         queued = done & ~state.training & (place < state.queue_tail)
         slot = place % self.queue_capacity
         restarts = done & (state.training | queued)
-        episode = state.episode + done
+        episode = (state.episode + done).astype(jnp.int32)
         fresh_key = jax.vmap(jax.random.fold_in)(state.base_key, episode)
         key = jnp.where(queued, state.queue_key[slot], jnp.where(restarts, fresh_key, state.key))
         fresh = jax.vmap(lambda k: generate(jax.random.fold_in(k, 0)))(key)
@@ -180,7 +179,7 @@ class ToyEnvironment:
             world=_select(restarts, fresh, _select(halted, state.world, world)),
             goal=jnp.where(queued, state.queue_goal[slot], state.goal),
             key=key,
-            step=jnp.where(restarts, 0, jnp.where(state.active, step, state.step)),
+            step=jnp.where(restarts, 0, jnp.where(state.active, step, state.step)).astype(jnp.int32),
             active=state.active & (~done | restarts),
             episode=episode,
             queue_head=state.queue_head + queued.sum(dtype=jnp.int32),
