@@ -5,9 +5,9 @@ happens on the step of death or of the time limit counts. Everything is read fro
 observation can lose a creature. Only the current floor is looked at.
 
 Known miss: a cow, bat or snail killed by a projectile sets no flag in the game. Such a kill shows as an
-emptied slot without health, and if a new creature takes that slot within the same step it does not show at
-all. The paper's evaluator has the same gap (paper, C.1), so it is kept; `missed_passive_kill` tells how
-often it happens.
+emptied slot without health, and if a new creature takes that slot within the same step it does not show at all:
+about one such kill in ten (benchmarks/projectile_miss.py). The paper's evaluator has the same gap (paper, C.1),
+so it is kept; `missed_passive_kill` tells how often it happens.
 """
 
 from typing import Literal, NamedTuple
@@ -100,9 +100,7 @@ _RANGED = (
 # Classes in the order of the game's MOB_ACHIEVEMENT_MAP; the place in a tuple is the game's type_id.
 _CLASSES = (_PASSIVE, _MELEE, _RANGED)
 _CREATURE_ROW = {name: row for row, name in enumerate(name for names in _CLASSES for name in names)}
-_CREATURE_CODE = np.array(
-    [8 * kind + type_id for kind, names in enumerate(_CLASSES) for type_id in range(len(names))]
-)
+_CREATURE_CODE = np.array([8 * kind + type_id for kind, names in enumerate(_CLASSES) for type_id in range(len(names))])
 _KILL_FLAGS = np.asarray(MOB_ACHIEVEMENT_MAP).reshape(-1)[_CREATURE_CODE]
 
 # A creature is removed at 14 cells; it moves one cell between the two states.
@@ -117,9 +115,7 @@ _PLACEMENT_FLAGS = {
     "sapling": Achievement.PLACE_PLANT,
 }
 _PLACEMENTS = np.array([flag.value for flag in _PLACEMENT_FLAGS.values()])
-_ENCHANTMENTS = tuple(
-    f"{element}_{piece}" for element in ("fire", "ice") for piece in ("sword", "bow", "armour")
-)
+_ENCHANTMENTS = tuple(f"{element}_{piece}" for element in ("fire", "ice") for piece in ("sword", "bow", "armour"))
 
 _BLOCKS = {
     "coal": (BlockType.COAL,),
@@ -229,9 +225,7 @@ def _holds(
     ids = np.array([block.value for name in names for block in _BLOCKS[name]])
     found = ((blocks == ids[:, None]) & counts).any(-1)
     ends = np.cumsum([len(_BLOCKS[name]) for name in names])
-    return jnp.stack(
-        [found[end - len(_BLOCKS[name]) : end].any() for name, end in zip(names, ends, strict=True)]
-    )
+    return jnp.stack([found[end - len(_BLOCKS[name]) : end].any() for name, end in zip(names, ends, strict=True)])
 
 
 def _floors(state: EnvState, cells: Bool[Array, " cells"]) -> Bool[Array, "8"]:
@@ -253,9 +247,7 @@ def _enchantments(state: EnvState) -> Bool[Array, "6"]:
     )
 
 
-def _fights(
-    previous: EnvState, state: EnvState, after: _Slots
-) -> tuple[Bool[Array, "19"], Bool[Array, "19"]]:
+def _fights(previous: EnvState, state: EnvState, after: _Slots) -> tuple[Bool[Array, "19"], Bool[Array, "19"]]:
     """Tell which kinds of creature lost health, and which were defeated.
 
     The flags catch kills whose slot was filled again in the same step. A creature that only vanished keeps
