@@ -95,16 +95,12 @@ def wilson_interval(
     """
     k, n = np.asarray(successes, dtype=np.float64), np.asarray(episodes, dtype=np.float64)
     if (n < 1).any() or (k < 0).any() or (k > n).any():
-        raise ValueError(
-            f"{successes} successes in {episodes} episodes: at least 1 episode, and 0 to all successful"
-        )
+        raise ValueError(f"{successes} successes in {episodes} episodes: at least 1 episode, and 0 to all successful")
     rate, spread = k / n, z * z / n
     centre = (rate + spread / 2) / (1 + spread)
     half = z * np.sqrt(rate * (1 - rate) / n + spread / (4 * n)) / (1 + spread)
     # The ends are exact at 0 and n successes; rounding would miss them by a hair.
-    return np.where(k == 0, 0.0, np.clip(centre - half, 0, 1)), np.where(
-        k == n, 1.0, np.clip(centre + half, 0, 1)
-    )
+    return np.where(k == 0, 0.0, np.clip(centre - half, 0, 1)), np.where(k == n, 1.0, np.clip(centre + half, 0, 1))
 
 
 class Evaluator:
@@ -142,9 +138,7 @@ class Evaluator:
                 raise ValueError(f"evaluation {name} is {value}; it must be at least 1")
         self.goals = tuple(range(len(goal_ids)) if goals is None else (int(goal) for goal in goals))
         if not self.goals or len(set(self.goals)) != len(self.goals):
-            raise ValueError(
-                f"evaluation goals are {list(self.goals)}; there must be at least one, and none twice"
-            )
+            raise ValueError(f"evaluation goals are {list(self.goals)}; there must be at least one, and none twice")
         if min(self.goals) < 0 or max(self.goals) >= len(goal_ids):
             raise ValueError(f"evaluation goals are {list(self.goals)}; allowed are 0 to {len(goal_ids) - 1}")
         self.goal_ids = tuple(goal_ids[goal] for goal in self.goals)
@@ -157,10 +151,10 @@ class Evaluator:
         # A goal's key depends on its id alone: it is the same in every subset of the goals.
         labels = jnp.array([zlib.crc32(goal.encode()) for goal in self.goal_ids], jnp.uint32)
         root = jax.random.fold_in(jax.random.key(seed), EVALUATION_STREAM)
-        self._keys = _episode_keys(root, labels, episodes)
+        self._keys = np.asarray(jax.random.key_data(_episode_keys(root, labels, episodes)))
         self._advance = jax.jit(self._advance_chunk, donate_argnums=0)
         self._begin = jax.jit(self._begin_episodes)
-        self._enqueue = jax.jit(self._environment.enqueue, donate_argnums=0)
+        self._enqueue = jax.jit(self._enqueue_episodes, donate_argnums=0)
 
     def run(self, state: Any, *, stop: Callable[[], bool] = lambda: False) -> EvaluationResult | None:
         """Evaluate one agent.
@@ -209,16 +203,12 @@ class Evaluator:
         queue = np.resize(pending, self._slots + blocks * self._block)
         place, number = queue % len(self.goals), queue // len(self.goals)
         keys, goals = self._keys[place, number], np.asarray(self.goals, np.int32)[place]
-        words = np.asarray(jax.random.key_data(keys))
-        identity = {(int(g), k.tobytes()): index for index, g, k in zip(queue, goals, words, strict=True)}
+        identity = {(int(g), k.tobytes()): index for index, g, k in zip(queue, goals, keys, strict=True)}
 
         carry = self._begin(keys[: self._slots], goals[: self._slots], network)
         queued, finished, active = self._slots, 0, self._slots
         while active and (outcome[pending] == _PENDING).any():
-            while (
-                queued < len(queue)
-                and queued - finished - active + self._block <= self._environment.queue_capacity
-            ):
+            while queued < len(queue) and queued - finished - active + self._block <= self._environment.queue_capacity:
                 block = slice(queued, queued + self._block)
                 carry = (self._enqueue(carry[0], keys[block], goals[block]), *carry[1:])
                 queued += self._block
@@ -233,8 +223,14 @@ class Evaluator:
                 return False
         return True
 
-    def _begin_episodes(self, keys: Key[Array, " env"], goals: Int[Array, " env"], network: Any) -> Any:
-        return (*self._environment.begin(keys, goals), empty_memory(network, self._slots))
+    def _begin_episodes(
+        self, keys: UInt32[Array, "env word"], goals: Int[Array, " env"], network: ActorCritic
+    ) -> tuple[Any, Any, Any]:
+        state, observation = self._environment.begin(jax.random.wrap_key_data(keys), goals)
+        return state, observation, empty_memory(network, self._slots)
+
+    def _enqueue_episodes(self, state: Any, keys: UInt32[Array, "episode word"], goals: Int[Array, " episode"]) -> Any:
+        return self._environment.enqueue(state, jax.random.wrap_key_data(keys), goals)
 
     def _advance_chunk(self, carry: Any, network: Any) -> tuple[Any, Any]:
         environment, embeddings = self._environment, self._learner.goal_embeddings
@@ -274,9 +270,7 @@ def evaluate(
 
 
 @partial(jax.jit, static_argnames="episodes")
-def _episode_keys(
-    root: Key[Array, ""], labels: UInt32[Array, " goal"], episodes: int
-) -> Key[Array, "goal episode"]:
+def _episode_keys(root: Key[Array, ""], labels: UInt32[Array, " goal"], episodes: int) -> Key[Array, "goal episode"]:
     fold = jax.random.fold_in
     of_goal = jax.vmap(fold, (None, 0))(root, labels)
     return jax.vmap(jax.vmap(fold, (None, 0)), (0, None))(of_goal, jnp.arange(episodes))

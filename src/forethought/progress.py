@@ -26,7 +26,7 @@ class Reporter(Protocol):
         ...
 
     def iteration(self, row: Mapping[str, Any], top: Sequence[tuple[str, float]]) -> None:
-        """An iteration is over: its line of `metrics.jsonl`, and the goals drawn most, each with its share."""
+        """An iteration is over: its line of `metrics.jsonl`, and the goals drawn most with their share."""
         ...
 
     def evaluation(self, iteration: int, result: "EvaluationResult") -> None:
@@ -144,8 +144,8 @@ class LiveReporter:
 
 def make_reporter(stream: IO[str] | None = None) -> Reporter:
     """A live bar if the stream (default: stderr) is a terminal, else plain lines."""
-    stream = stream or sys.stderr
-    return LiveReporter(stream) if stream.isatty() else PlainReporter(stream)
+    shown: IO[str] = stream or sys.stderr
+    return LiveReporter(shown) if shown.isatty() else PlainReporter(shown)
 
 
 class _Pace:

@@ -108,7 +108,7 @@ def train(
                 reporter.close()
 
 
-def select_device(name: str) -> jax.Device:
+def select_device(name: str) -> Any:
     """The device that a run computes on.
 
     Args:
@@ -154,15 +154,15 @@ class _Run:
             chunk=config.evaluation.chunk,
         )
         self.environment_metrics = jax.jit(self.environment.metrics)
-        self.fixed = {self.tasks.index(goal): count for goal, count in config.fixed_selections.items()}
+        self.fixed: dict[int | str, int] = {
+            self.tasks.index(goal): count for goal, count in config.fixed_selections.items()
+        }
         self.key = jax.random.key(config.seed)
         self.state = self.learner.init(jax.random.fold_in(self.key, INITIALISATION))
         self.iteration = 0
         self.steps = 0
 
-    def go(
-        self, directory: RunDirectory, stop: "_Stop", device: str, continued: Mapping[str, Any] | None
-    ) -> RunResult:
+    def go(self, directory: RunDirectory, stop: "_Stop", device: str, continued: Mapping[str, Any] | None) -> RunResult:
         """Train to the last iteration or until `stop`."""
         config, reporter = self.config, self.reporter
         if continued is not None:
@@ -171,9 +171,7 @@ class _Run:
             started = {"iteration": self.iteration, **_session(continued)}
             directory.write_meta(meta | {"continued": [*meta.get("continued", []), started]})
         reporter.start(config.iterations, self.iteration, device)
-        sinks = open_sinks(
-            config.sinks, directory.path, config.model_dump(mode="json"), directory.meta["run_id"]
-        )
+        sinks = open_sinks(config.sinks, directory.path, config.model_dump(mode="json"), directory.meta["run_id"])
         evaluation = None
         evaluated = directory.evaluated()
         saved_at, saved_time = self.iteration, time.monotonic()
@@ -208,16 +206,12 @@ class _Run:
         finally:
             for sink in sinks:
                 sink.close()
-        interrupted = stop.asked and (
-            self.iteration < config.iterations or self.iteration not in directory.evaluated()
-        )
+        interrupted = stop.asked and (self.iteration < config.iterations or self.iteration not in directory.evaluated())
         if interrupted:
             reporter.message(
                 f"saved after iteration {self.iteration}; continue with: forethought train {directory.path}"
             )
-        return RunResult(
-            directory.path, self.iteration, self.steps, interrupted, evaluation if last else None
-        )
+        return RunResult(directory.path, self.iteration, self.steps, interrupted, evaluation if last else None)
 
     def _iterate(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """One curriculum iteration; returns its line of metrics and its rows of the curriculum's record."""
@@ -228,7 +222,7 @@ class _Run:
         goals = np.repeat(selected, config.environment.envs_per_goal).astype(np.int32)
 
         fold = jax.random.fold_in
-        rollout = self.learner.begin(fold(fold(self.key, WORLDS), self.iteration), goals, self.state)
+        rollout = self.learner.begin(fold(fold(self.key, WORLDS), self.iteration), goals)
         update_key = fold(fold(self.key, UPDATES), self.iteration)
         updates, done, success = [], [], []
         for number in range(config.updates_per_iteration):
@@ -254,9 +248,7 @@ class _Run:
             "steps": self.steps,
             "seconds": seconds,
             "steps_per_second": config.steps_per_iteration_total / seconds,
-            "mean_success_rate": float(rates[np.isfinite(rates)].mean())
-            if np.isfinite(rates).any()
-            else None,
+            "mean_success_rate": float(rates[np.isfinite(rates)].mean()) if np.isfinite(rates).any() else None,
             "goals_above_third": int((rates > 1 / 3).sum()),
             "episodes": len(outcomes),
             "successes": int(outcomes.sum()),
@@ -280,8 +272,8 @@ class _Run:
         curriculum = self.curriculum
         k = self.config.tasks.goals_per_iteration
         fixed = np.zeros(len(self.tasks))
-        for goal, count in self.fixed.items():
-            fixed[goal] = count
+        for goal, count in self.config.fixed_selections.items():
+            fixed[self.tasks.index(goal)] = count
         probabilities = np.array(curriculum.probabilities)
         return {
             "task": self.tasks.ids,
@@ -335,7 +327,7 @@ def _learner_metrics(parts: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     }
 
 
-def _top(ids: Sequence[str], shares: np.ndarray) -> list[tuple[str, float]]:
+def _top(ids: tuple[str, ...], shares: np.ndarray) -> list[tuple[str, float]]:
     order = np.argsort(-shares, kind="stable")[:SHOWN_GOALS]
     return [(ids[index], float(shares[index])) for index in order]
 
@@ -362,9 +354,7 @@ def _signals(reporter: Reporter) -> Iterator[_Stop]:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
         try:
             previous[number] = signal.signal(number, ask)
-        except (
-            ValueError
-        ):  # Only the main thread may, and a run in another one is not a process to be asked to end.
+        except ValueError:  # Only the main thread may, and a run in another one is not a process to be asked to end.
             break
     try:
         yield stop
@@ -373,7 +363,7 @@ def _signals(reporter: Reporter) -> Iterator[_Stop]:
             signal.signal(number, handler)
 
 
-def _meta(domain: "Domain", device: jax.Device, argv: Sequence[str] | None) -> dict[str, Any]:
+def _meta(domain: "Domain", device: Any, argv: Sequence[str] | None) -> dict[str, Any]:
     """The content of `meta.json` for a run that begins now."""
     return {
         "run_id": uuid.uuid4().hex,
