@@ -109,10 +109,10 @@ class CraftaxEnvironment:
         Raises:
             ValueError: The goals are not one per environment, or out of range.
         """
-        goals = self._checked("goals", goals, self.num_envs)
+        goals = self._checked(goals, self.num_envs)
         shelf = self._maker.empty(self.pool_size)
         keys = jax.random.split(key, self.pool_size)
-        shelf = self._maker.add(shelf, keys, np.zeros(self.pool_size, np.int32), 0)
+        shelf = self._maker.add(shelf, keys, jnp.zeros(self.pool_size, jnp.int32), 0)
         return self._start(shelf, shelf, goals, self.num_envs, self.pool_size, True)
 
     def begin(self, keys: Key[Array, " env"], goals: Int[Array, " env"]) -> tuple[CraftaxState, Observation]:
@@ -121,7 +121,7 @@ class CraftaxEnvironment:
         Raises:
             ValueError: The goals are not one per environment, or out of range.
         """
-        goals = self._checked("goals", goals, self.num_envs)
+        goals = self._checked(goals, self.num_envs)
         first = self._maker.add(self._maker.empty(self.num_envs), keys, goals, 0)
         return self._start(first, self._maker.empty(self.queue_capacity), goals, 0, 0, False)
 
@@ -133,7 +133,7 @@ class CraftaxEnvironment:
         Raises:
             ValueError: The queue has no room for them, a goal is out of range, or the state is one of training.
         """
-        goals = self._checked("goals", goals, keys.shape[0])
+        goals = self._checked(goals, keys.shape[0])
         if bool(state.training):
             raise ValueError("episodes are queued after begin(), but this state comes from reset()")
         queued = int(state.queued)
@@ -151,7 +151,7 @@ class CraftaxEnvironment:
 
     def assignment(self, state: CraftaxState) -> Assignment:
         """The episode that each environment is in."""
-        return Assignment(state.goal, state.key, state.game.timestep, state.active)
+        return Assignment(state.goal, state.key, jnp.asarray(state.game.timestep), state.active)
 
     def metrics(self, state: CraftaxState) -> dict[str, Float[Array, ""]]:
         """Counts since the last `reset` or `begin`.
@@ -256,14 +256,15 @@ class CraftaxEnvironment:
             ),
         )
 
-    def _checked(self, name: str, goals: Int[Array, " env"], count: int) -> Int[Array, " env"]:
-        goals = np.array(goals, np.int32)
-        if goals.shape != (count,):
-            raise ValueError(f"{name} have shape {goals.shape}, but must be {count} integers, one per environment")
-        wrong = goals[(goals < 0) | (goals >= len(self.goal_ids))]
+    def _checked(self, goals: Int[Array, " env"], count: int) -> Int[Array, " env"]:
+        numbers = np.asarray(goals)
+        if numbers.shape != (count,):
+            raise ValueError(f"goals have shape {numbers.shape}, but must be {count} integers, one per episode")
+        wrong = numbers[(numbers < 0) | (numbers >= len(self.goal_ids))]
         if wrong.size:
-            raise ValueError(f"{name} contain {wrong[0]}, but must be from 0 to {len(self.goal_ids) - 1}")
-        return jnp.asarray(goals)
+            raise ValueError(f"goals contain {wrong[0]}, but must be from 0 to {len(self.goal_ids) - 1}")
+        # A copy, since the caller's array must outlive a state that is donated.
+        return jnp.array(numbers, jnp.int32)
 
 
 def _goal_rows(goal_ids: Sequence[str]) -> np.ndarray:

@@ -34,7 +34,7 @@ def observe(state: EnvState) -> Observation:
 
 def _cells(state: EnvState) -> UInt8[Array, "9 11 8"]:
     height, width = WINDOW
-    level = state.player_level
+    level = jnp.asarray(state.player_level)
     size = state.map.shape[-1]
     rows = state.player_position[0] + jnp.arange(height) - height // 2
     columns = state.player_position[1] + jnp.arange(width) - width // 2

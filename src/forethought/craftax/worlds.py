@@ -82,7 +82,7 @@ def _copy_row(into: Any, slot: Any, source: Any, row: Any) -> Any:
     return jax.tree.map(copy, into, source)
 
 
-def _zeros(shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
+def _zeros(shape: tuple[int, ...], dtype: Any) -> Array:
     if jnp.issubdtype(dtype, jax.dtypes.prng_key):
         return jnp.broadcast_to(jax.random.key(0), shape)
     return jnp.zeros(shape, dtype)
