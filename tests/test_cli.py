@@ -1,0 +1,249 @@
+"""The command line answers fast, reads well, and refuses bad input in one line with exit code 2."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from forethought.cli import COMMANDS, run
+from forethought.cli.errors import missing_extra
+from forethought.cli.parsing import split_settings
+
+HEAVY = ("jax", "scipy", "polars", "matplotlib", "craftax", "equinox")
+HELP = [[], ["--help"], *([name, "--help"] for name in COMMANDS), ["graph", "show", "--help"]]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def fails(capsys, *arguments: str) -> str:
+    """Run a command that must be refused; gives its one line."""
+    before = sorted(Path().rglob("*"))
+    assert run(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    assert sorted(Path().rglob("*")) == before
+    return captured.err
+
+
+@pytest.mark.parametrize("arguments", HELP, ids=" ".join)
+def test_help_is_fast_and_loads_nothing_heavy(arguments: list[str]):
+    code = (
+        "import sys; from forethought.cli import main\n"
+        f"try: main({arguments!r})\n"
+        f"finally: print(sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr)"
+    )
+    best = float("inf")
+    for _ in range(3):
+        start = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        best = min(best, time.perf_counter() - start)
+        if best < 0.7:
+            break
+    assert done.stderr.strip() == "[]"
+    assert "usage: forethought" in done.stdout
+    assert best < 2.0  # 0.3 s on an idle machine; tests share theirs
+
+
+def test_train_help_shows_the_settings_of_a_preset(capsys):
+    assert run(["train", "demo", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "--ppo.learning-rate" in text
+    assert "as in demo" in text
+    assert "(default: 0.001)" in text
+
+
+def test_version(capsys):
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("forethought ")
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("trian", ["no command 'trian'", "did you mean train?"]),
+        ("train papr", ["papr", "did you mean paper?"]),
+        ("train paper --ppo.minibatches 7", ["ppo.minibatches: 7", "512"]),
+        ("train paper --ppo.minibatch 8", ["--ppo.minibatch", "did you mean --ppo.minibatches?"]),
+        ("train paper --learning-rate 8", ["--learning-rate", "did you mean --ppo.learning-rate?"]),
+        ("train paper --iterations", ["--iterations: expected one value"]),
+        ("train paper --iterations 1 2", ["--iterations: expected one value, got 2"]),
+        ("train paper -x", ["-x: expected a flag"]),
+        ("train paper-target", ["tasks.target: not set"]),
+        ("train demo --environment.envs-per-goal 0", ["environment.envs_per_goal: '0'"]),
+        ("train --seed 1", ["name a preset"]),
+        ("train toy --tasks.target nowhere", ["tasks.target: 'nowhere'", "forethought goals"]),
+        ("train toy --tasks.goals wood stome", ["tasks.goals: 'stome'", "did you mean stone?"]),
+        ("train toy --embeddings nothing.npz", ["embeddings: nothing.npz", "forethought embed"]),
+        ("eval nowhere", ["nowhere"]),
+        ("eval nowhere --episode 3", ["--episode"]),
+        ("eval", ["RUN"]),
+        ("graph draw", ["graph draw", "show and check"]),
+        ("graph show nothing.json wood", ["nothing.json"]),
+        ("embed --model x --dim 0", ["--dim: 0"]),
+        ("embed --model x --out nowhere/x.npz", ["nowhere"]),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(capsys, line: str, parts: list[str]):
+    message = fails(capsys, *line.split())
+    for part in parts:
+        assert part in message
+
+
+def test_a_missing_file_of_vectors_says_how_to_make_it(capsys):
+    message = fails(capsys, "train", "paper")
+    assert "forethought embed --model Qwen/Qwen3-Embedding-4B --dim 512" in message
+    assert "--embeddings minilm" in message
+
+
+def test_an_existing_run_directory_says_how_to_continue(capsys):
+    Path("mine").mkdir()
+    message = fails(capsys, "train", "toy", "--out", "mine")
+    assert "mine exists already" in message
+    assert "continue" in message
+
+
+def test_a_directory_that_is_no_run_cannot_be_continued(capsys):
+    Path("mine").mkdir()
+    assert "mine is not a run directory" in fails(capsys, "train", "mine")
+    assert "takes nothing else; got seed" in fails(capsys, "train", "mine", "--seed", "3")
+
+
+def test_an_unwritable_run_directory_is_refused(capsys):
+    Path("file").write_text("x")
+    assert "cannot be written" in fails(capsys, "train", "toy", "--out", "file/run")
+
+
+def test_a_gpu_that_is_not_there_is_no_fallback(capsys):
+    import jax
+
+    if jax.default_backend() != "cpu":
+        pytest.skip("this machine has an accelerator")
+    message = fails(capsys, "train", "toy", "--device", "gpu")
+    assert "'gpu' given" in message
+    assert "allowed here are auto and cpu" in message
+
+
+def test_a_dry_run_prints_what_would_run(capsys):
+    assert run(["train", "demo", "--dry-run", "--ppo.epochs=2", "--tasks.goals", "have_4_wood",
+                "--evaluation.goals", "have_4_wood", "--ppo.bootstrap-at-time-limit"]) == 0  # fmt: skip
+    text = capsys.readouterr().out
+    assert "epochs = 2\n" in text
+    assert "bootstrap_at_time_limit = true" in text
+    Path("again.toml").write_text(text)
+    assert run(["train", "again.toml", "--dry-run"]) == 0
+    assert capsys.readouterr().out == text
+
+
+def test_flags_are_split_from_words():
+    fields = {"a.on": bool, "a.many": tuple[str, ...], "a.one": float, "a.may": int | None}
+    line = "x y --a.many p q --a.one -3 --a.no-on --a.may none"
+    assert split_settings(line.split(), fields) == (
+        ["x", "y"],
+        {"a.many": ["p", "q"], "a.one": "-3", "a.on": False, "a.may": None},
+    )
+    assert split_settings(["--a.on", "--a.many"], fields) == ([], {"a.on": True, "a.many": []})
+
+
+def test_goals_are_listed_and_filtered(capsys):
+    assert run(["goals", "--toy"]) == 0
+    assert "gem-se" in capsys.readouterr().out
+    assert run(["goals", "lava", "--toy"]) == 0
+    assert "1 of 9 goals" in capsys.readouterr().out
+    assert run(["goals", "nothing-like-it", "--toy"]) == 1
+
+
+def test_the_benchmarks_goals_are_listed(capsys):
+    assert run(["goals"]) == 0
+    assert "256 of 256 goals" in capsys.readouterr().out
+
+
+def test_a_graph_file_is_shown_and_checked(capsys):
+    from forethought import toy
+
+    toy.connectivity().save(Path("helps.json"))
+    toy.evidence().save(Path("ready.json"))
+    assert run(["graph", "check", "helps.json"]) == 0
+    assert "sound" in capsys.readouterr().out
+    assert run(["graph", "show", "helps.json", "stone"]) == 0
+    shown = capsys.readouterr().out
+    assert "0.800  wood" in shown
+    assert "0.900  gem" in shown
+    assert run(["graph", "show", "ready.json", "stone"]) == 0
+    assert "evidence for stone" in capsys.readouterr().out
+    assert "did you mean stone?" in fails(capsys, "graph", "show", "helps.json", "stome")
+
+    content = json.loads(Path("helps.json").read_text())
+    content["kind"] = "other"
+    Path("helps.json").write_text(json.dumps(content))
+    assert run(["graph", "check", "helps.json"]) == 1
+    assert "other" in capsys.readouterr().out
+
+
+def test_the_shipped_graphs_are_shown(capsys):
+    assert run(["graph", "show", "primitive", "have_4_wood", "--top", "3"]) == 0
+    shown = capsys.readouterr().out
+    assert "sources of have_4_wood" in shown
+    assert "evidence for have_4_wood" in shown
+    assert "have_4_wod" in fails(capsys, "graph", "show", "primitive", "have_4_wod")
+
+
+def test_a_missing_package_names_the_extra_that_brings_it():
+    error = ModuleNotFoundError("No module named 'sentence_transformers'", name="sentence_transformers.models")
+    assert "pip install 'forethought[embed]'" in str(missing_extra(error))
+    assert missing_extra(ModuleNotFoundError("x", name="something_else")) is None
+
+
+TINY = ("--iterations", "2", "--evaluation.every", "2", "--evaluation.episodes", "4")
+
+
+def test_train_continue_and_eval(capsys):
+    """The whole path on the tiny domain: a run, its continuation (nothing is left to do), its evaluation."""
+    assert run(["train", "toy", *TINY, "--out", "runs/tiny"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.startswith("device: cpu")
+    assert sorted(path.name for path in Path("runs/tiny").iterdir() if path.suffix in (".toml", ".json")) == [
+        "config.toml",
+        "meta.json",
+    ]
+    assert run(["train", "runs/tiny"]) == 0
+    capsys.readouterr()
+    assert run(["eval", "runs/tiny", "--goals", "wood,move", "--episodes", "3"]) == 0
+    captured = capsys.readouterr()
+    assert "after iteration 2, 3 episodes per goal" in captured.out
+    assert "mean" in captured.out
+    assert Path("runs/tiny/eval.parquet").exists()
+    assert "evaluation.goals: 'wod'" in fails(capsys, "eval", "runs/tiny", "--goals", "wod")
+
+
+def test_the_default_directory_tells_configuration_and_seed(capsys):
+    assert run(["train", "toy", *TINY, "--iterations", "1", "--seed", "3"]) == 0
+    (directory,) = Path("runs").iterdir()
+    assert directory.name.startswith("toy-")
+    assert directory.name.endswith("-s3")
+
+
+def test_the_demo_ends_with_a_table_a_picture_and_where_they_lie(capsys, monkeypatch):
+    import forethought.config
+    from forethought.cli.demo import demo
+
+    small = {"iterations": 2, "evaluation.every": 1, "evaluation.episodes": 4}
+    toy = forethought.config.load_config("toy", overrides=small)
+    monkeypatch.setattr(forethought.config, "load_config", _toy_for_demo(forethought.config.load_config, toy))
+    Path("out").mkdir()
+    assert demo("out", 0) == 0
+    captured = capsys.readouterr()
+    assert "before   after" in captured.out
+    assert "results   out-2" in captured.out
+    assert Path("out-2/curves.png").exists()
+
+
+def _toy_for_demo(load, toy):
+    return lambda *layers, **more: toy if layers == ("demo",) else load(*layers, **more)

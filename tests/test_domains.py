@@ -1,0 +1,94 @@
+"""A configuration leads to its goals, graphs, vectors and environments, all in one order."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from forethought import toy
+from forethought.config import ConfigError, load_config
+from forethought.domains import load_domain
+
+
+def toy_config(**overrides):
+    return load_config("toy", overrides={name.replace("__", "."): value for name, value in overrides.items()})
+
+
+def test_everything_follows_the_order_of_the_goals_named():
+    goals = ("gem", "wood", "stone")
+    domain = load_domain(toy_config(tasks__goals=goals, tasks__target="gem", tasks__target_share=0.5))
+    assert domain.tasks.ids == domain.connectivity.ids == domain.feasibility.ids == goals
+    np.testing.assert_allclose(domain.tasks.weights / domain.tasks.weights.sum(), [0.5, 0.25, 0.25])
+    whole = load_domain(toy_config())
+    places = whole.tasks.indices(goals)
+    np.testing.assert_array_equal(domain.goal_embeddings, whole.goal_embeddings[places])
+    np.testing.assert_array_equal(
+        domain.connectivity.weights.toarray(), whole.connectivity.weights.toarray()[np.ix_(places, places)]
+    )
+    environment = domain.make_environment(6, queue_capacity=8)
+    assert environment.num_envs == 6
+    assert environment.queue_capacity == 8
+
+
+def test_without_a_target_all_goals_count_the_same():
+    domain = load_domain(toy_config())
+    assert domain.tasks.ids == toy.tasks().ids
+    assert len(set(domain.tasks.weights.tolist())) == 1
+
+
+@pytest.mark.parametrize("field", ["tasks.goals", "evaluation.goals"])
+def test_an_unknown_goal_is_named_with_its_field(field: str):
+    with pytest.raises(ConfigError, match=rf"{field}: 'stome' given.*did you mean stone\?"):
+        load_domain(load_config("toy", overrides={field: ["stome"]}))
+
+
+def test_an_unknown_target_is_named():
+    with pytest.raises(ConfigError, match=r"tasks.target: 'goldd' given"):
+        load_domain(toy_config(tasks__target="goldd"))
+
+
+def test_vectors_come_from_a_file(tmp_path):
+    file = tmp_path / "mine.npz"
+    toy.embeddings().save(file)
+    domain = load_domain(toy_config(embeddings=str(file)))
+    np.testing.assert_array_equal(domain.goal_embeddings, load_domain(toy_config()).goal_embeddings)
+
+
+def test_vectors_of_other_goals_are_refused(tmp_path):
+    file = tmp_path / "mine.npz"
+    toy.embeddings().save(file)
+    with pytest.raises(ConfigError, match=r"embeddings: .*mine\.npz given, but"):
+        load_domain(load_config("demo", overrides={"embeddings": str(file)}))
+
+
+def test_a_broken_file_of_vectors_is_refused(tmp_path):
+    file = tmp_path / "mine.npz"
+    file.write_bytes(b"nothing")
+    with pytest.raises(ConfigError, match=r"embeddings: .*mine\.npz given, but it cannot be read"):
+        load_domain(toy_config(embeddings=str(file)))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["demo", "laptop"])
+def test_the_small_presets_name_goals_of_the_benchmark(name: str):
+    domain = load_domain(load_config(name))
+    assert len(domain.tasks) == 32
+    assert domain.goal_embeddings.shape == (32, 384)
+    np.testing.assert_allclose(np.linalg.norm(domain.goal_embeddings, axis=1), 1, atol=1e-5)
+
+
+def test_the_paper_runs_on_all_goals_with_other_vectors():
+    domain = load_domain(load_config("paper", overrides={"embeddings": "minilm"}))
+    assert len(domain.tasks) == 256
+    assert domain.connectivity.ids == domain.feasibility.ids == domain.tasks.ids
+
+
+def test_loading_needs_no_jax():
+    code = (
+        "import sys; from forethought.config import load_config; from forethought.domains import load_domain\n"
+        "load_domain(load_config('paper', overrides={'embeddings': 'minilm'}))\n"
+        "print('jax' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
