@@ -15,7 +15,6 @@ from scipy import sparse
 
 from forethought.tasks import TaskSet, unknown_id
 
-
 G = TypeVar("G", bound="_Graph")
 
 
@@ -367,7 +366,7 @@ def check_graph(path: str | Path) -> list[str]:
 def strongest(weights: Float[np.ndarray, " task"], ids: Sequence[str], k: int = 10) -> list[tuple[str, float]]:
     """The ids of the k largest positive weights, largest first, ties in the order of the ids given."""
     order = np.argsort(-weights, kind="stable")[:k]
-    return [(ids[i], float(weights[i])) for i in order if weights[i] > 0]
+    return [(str(ids[i]), float(weights[i])) for i in order if weights[i] > 0]
 
 
 def describe_task(
@@ -532,7 +531,7 @@ def _parse_common(
     stored = document.get("provenance")
     if not isinstance(stored, dict) or set(stored) - known:
         return *nothing, [f"the field provenance must be an object with fields among {', '.join(sorted(known))}"]
-    edges = document.get("weights")
+    edges = document.get("weights") or {}
     try:
         rows, columns = (np.array(edges[name], dtype=np.int64).reshape(-1) for name in ("source", "target"))
         values = np.array(edges["weight"], dtype=np.float64).reshape(-1)
