@@ -1,9 +1,9 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import jax
@@ -16,7 +16,7 @@ from forethought import checkpoint
 from forethought.config import load_config
 from forethought.progress import SilentReporter
 from forethought.rundir import WALL_TIME_FIELDS, RunDirectory
-from forethought.training import train
+from forethought.training import _signals, train
 
 TINY = {
     "iterations": 6, "checkpoint_minutes": 0, "curriculum.warmup": 2,
@@ -104,7 +104,7 @@ def test_a_run_leaves_its_records(whole):
     assert any(name.startswith("curriculum/") for name in metrics.columns)
     assert any(name.startswith("environment/") for name in metrics.columns)
 
-    rows = curriculum.group_by("iteration", maintain_order=True).sum()
+    rows = curriculum.drop("task").group_by("iteration", maintain_order=True).sum()
     assert rows["iteration"].to_list() == [1, 2, 3, 4, 5, 6]
     assert rows["selections"].to_list() == [4] * 6
     np.testing.assert_allclose(rows["probability"], 1)
@@ -116,14 +116,6 @@ def test_a_run_leaves_its_records(whole):
     assert (evaluations["steps"] == evaluations["iteration"] * 128).all()
     assert (evaluations["episodes"] == 3).all()
     assert checkpoint.iterations(run.checkpoints) == [5, 6]
-
-
-def test_fixed_slots_enter_the_effective_share(tmp_path):
-    config = tiny(**{"iterations": 1, "tasks.target": "gem", "tasks.fixed_target_slots": 2, "evaluation.every": 9})
-    train(config, tmp_path / "run", reporter=SilentReporter())
-    rows = RunDirectory(tmp_path / "run").curriculum().filter(pl.col("task") == "gem").row(0, named=True)
-    assert rows["selections"] >= 2
-    assert rows["effective_share"] == pytest.approx((2 + 2 * rows["probability"]) / 4)
 
 
 KILLED = """
@@ -161,49 +153,39 @@ def test_killed_and_continued_equals_undisturbed(whole, tmp_path, where):
     assert len(RunDirectory(path).meta["continued"]) == 1
 
 
-def test_killed_at_any_moment_and_continued_equals_undisturbed(whole, tmp_path):
+def test_a_signal_saves_and_a_damaged_checkpoint_is_passed_over(whole, tmp_path):
     path = tmp_path / "run"
-    process = subprocess.Popen([sys.executable, "-c", KILLED, whole / "config.toml", path, "never"])
-    lines = path / "metrics.jsonl"
-    while process.poll() is None and not (lines.exists() and lines.read_bytes().count(b"\n") >= 2):
-        time.sleep(0.001)
-    process.kill()
-    process.wait()
-    train(tiny(), path, resume=True, reporter=SilentReporter())
+    before = signal.getsignal(signal.SIGTERM)
+    reporter = At(4, send(signal.SIGTERM))
+    result = train(tiny(), path, reporter=reporter)
+    assert (result.iteration, result.interrupted) == (4, True)
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert any("SIGTERM" in line for line in reporter.messages)
+    assert checkpoint.iterations(path / "checkpoints") == [3, 4]
+
+    state = path / "checkpoints" / "4" / "state.npz"
+    state.write_bytes(state.read_bytes()[:-100])
+    reporter = At(None, None)
+    assert not train(tiny(), path, resume=True, reporter=reporter).interrupted
+    assert any("damaged" in line for line in reporter.messages)
+    assert RunDirectory(path).meta["continued"][0]["iteration"] == 3
     assert_same_runs(path, whole)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2])
-def test_a_signal_saves_and_ends_the_run(whole, tmp_path, number):
-    config = tiny(checkpoint_minutes=60)
-    before = signal.getsignal(number)
-    reporter = At(2, send(number))
-    result = train(config, tmp_path / "run", reporter=reporter)
-    assert (result.iteration, result.interrupted) == (2, True)
+def test_signals_raise_a_flag_and_are_given_back(number):
+    before, reporter = signal.getsignal(number), At(None, None)
+    with _signals(reporter) as stop:
+        assert not stop.asked
+        os.kill(os.getpid(), number)
+        assert stop.asked
+        assert number.name in reporter.messages[0]
     assert signal.getsignal(number) is before
-    assert checkpoint.iterations(tmp_path / "run" / "checkpoints") == [2]
-    assert any(number.name in line for line in reporter.messages)
-    if number == signal.SIGTERM:
-        assert not train(config, tmp_path / "run", resume=True, reporter=SilentReporter()).interrupted
-        assert_same_runs(tmp_path / "run", whole)
 
 
-def test_a_second_interrupt_stops_at_once(tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        train(tiny(), tmp_path / "run", reporter=At(2, send(signal.SIGINT, signal.SIGINT)))
-    assert checkpoint.iterations(tmp_path / "run" / "checkpoints") == [1]
-
-
-def test_a_damaged_checkpoint_is_passed_over(whole, tmp_path):
-    path = tmp_path / "run"
-    assert train(tiny(), path, reporter=At(4, send(signal.SIGTERM))).interrupted
-    state = path / "checkpoints" / "4" / "state.npz"
-    state.write_bytes(state.read_bytes()[:-100])
-    reporter = At(None, None)
-    train(tiny(), path, resume=True, reporter=reporter)
-    assert any("damaged" in line for line in reporter.messages)
-    assert RunDirectory(path).meta["continued"][0]["iteration"] == 3
-    assert_same_runs(path, whole)
+def test_a_second_interrupt_stops_at_once():
+    with pytest.raises(KeyboardInterrupt), _signals(SilentReporter()):
+        send(signal.SIGINT, signal.SIGINT)()
 
 
 def test_a_finished_run_stays_as_it_is(whole):
@@ -213,16 +195,17 @@ def test_a_finished_run_stays_as_it_is(whole):
     assert before == ((whole / "metrics.jsonl").read_bytes(), (whole / "evaluations.parquet").read_bytes())
 
 
-def test_the_step_count_passes_two_to_the_31(tmp_path):
+def test_the_step_count_passes_two_to_the_31(whole, tmp_path):
     path = tmp_path / "run"
-    train(tiny(), path, reporter=At(2, send(signal.SIGTERM)))
+    shutil.copytree(whole, path)
+    shutil.rmtree(path / "checkpoints" / "6")
     found = checkpoint.load_latest(path / "checkpoints")
-    checkpoint.save(path / "checkpoints", 2, found.arrays, found.info | {"steps": 2**31 - 200})
+    checkpoint.save(path / "checkpoints", 5, found.arrays, found.info | {"steps": 2**31 - 100})
     result = train(tiny(), path, resume=True, reporter=SilentReporter())
-    assert result.steps == 2**31 - 200 + 4 * 128
+    assert result.steps == 2**31 + 28
     run = RunDirectory(path)
-    assert run.metrics()["steps"].to_list()[2:] == [2**31 - 200 + 128 * n for n in (1, 2, 3, 4)]
-    assert run.evaluations()["steps"].to_list()[-1] == result.steps
+    assert run.metrics()["steps"].to_list()[-1] == 2**31 + 28
+    assert run.evaluations()["steps"].to_list()[-1] == 2**31 + 28
 
 
 def test_memory_is_flat_and_nothing_compiles_after_the_first_iteration(tmp_path):

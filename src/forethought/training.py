@@ -96,12 +96,12 @@ def train(
         from forethought.domains import load_domain
 
         domain = load_domain(config)
-        run = _Run(config, domain, reporter)
         meta = _meta(domain, device, argv)
+        if existing is not None:
+            _check_unchanged(config, existing, meta)
+        run = _Run(config, domain, reporter)
         directory = existing or RunDirectory.create(path, config.to_toml(), meta)
         with directory.locked(), _signals(reporter) as stop:
-            if resume:
-                _check_unchanged(config, directory, meta)
             try:
                 return run.go(directory, stop, describe([device]), continued=meta if resume else None)
             finally:
