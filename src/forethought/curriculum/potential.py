@@ -158,6 +158,7 @@ class _Matrix:
         self._graph = graph.toarray()
         self._into = np.ascontiguousarray(self._graph.T)
         self._sources = [np.flatnonzero(column) for column in self._into]
+        self._in_degree = np.array([sources.size for sources in self._sources])
         self._weights, self._length = weights, length
         self._best = np.zeros(self._graph.shape)
         self._shorter = np.zeros(self._graph.shape)
@@ -166,10 +167,37 @@ class _Matrix:
         self._redo(np.arange(solved.size), solved)
 
     def cross(self, crossed: Int64[np.ndarray, " crossed"], solved: Bool[np.ndarray, " task"]) -> None:
-        touched = (self._shorter[:, crossed] > 0).any(axis=1)
+        if self._length == 2:
+            for task in crossed:
+                self._cross_one(int(task), solved)
+            return
+        touched = np.any(self._shorter[:, crossed] > 0, axis=1)
         solved[crossed] = ~solved[crossed]
         touched[crossed] = True
         self._redo(np.flatnonzero(touched), solved)
+
+    def _cross_one(self, task: int, solved: Bool[np.ndarray, " task"]) -> None:
+        """With two edges, a task lies on paths source -> task -> target only: touch just these pairs."""
+        into, best = self._into, self._best
+        solved[task] = not solved[task]
+        self._redo(np.array([task]), solved)
+        targets = np.flatnonzero((self._graph[task] > 0) & ~solved)
+        if targets.size == 0:
+            return
+        through = into[targets, task][:, None] * into[task]
+        if not solved[task]:
+            best[targets] = np.maximum(best[targets], through)
+            best[targets, targets] = 0.0
+            return
+        rows, sources = np.nonzero((through > 0) & (through == best[targets]))
+        if rows.size > self._in_degree[targets].sum():
+            self._redo(targets, solved)
+            return
+        ends = targets[rows]
+        steps = self._graph[sources]
+        steps *= into[ends]
+        detours = steps.max(axis=1, where=~solved, initial=0.0)
+        best[ends, sources] = np.maximum(into[ends, sources], detours)
 
     def total(self) -> Float64[np.ndarray, " task"]:
         return (self._best * self._weights[:, None]).sum(axis=0)
