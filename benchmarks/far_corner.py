@@ -82,8 +82,8 @@ def print_far_corner(lengths: list[int], discounts: list[float], seeds: int) -> 
 
 
 def small_grid() -> PrerequisiteGrid:
-    """Nine cells of four levels; the far corner alone counts."""
-    return PrerequisiteGrid(3, full=4, unlock=3)
+    """Nine cells of three levels; the far corner alone counts."""
+    return PrerequisiteGrid(3, full=3, unlock=3)
 
 
 def noisy_chain() -> TransferStudent:
@@ -99,7 +99,7 @@ def print_regret(name: str, make: Callable, decisions: int, target: str | None, 
     tasks = student.tasks if target is None else student.tasks.with_target(target)
     weights = np.asarray(tasks.weights) / np.sum(tasks.weights)
     best = LookAhead(student, decisions, weights, max_states=3_000_000)
-    config = CurriculumConfig(max_path_length=8, warmup=4)
+    config = CurriculumConfig(max_path_length=8, warmup=2)
     print(f"\n## Distance to the optimum: {name}, {decisions} units of training, J* = {best.optimum:.3f}\n")
     print("| decides | J | standard error | regret |")
     print("|---|---|---|---|")
@@ -117,7 +117,7 @@ def print_regret(name: str, make: Callable, decisions: int, target: str | None, 
     for label, method in {**oracles, **methods}.items():
         result = regret(student, method, decisions, weights=weights, seeds=range(seeds), look_ahead=best)
         print(
-            f"| {label} | {result.achieved:.3f} | {result.standard_error:.3f} | {result.regret:.3f} |",
+            f"| {label} | {result.achieved:.3f} | {result.standard_error:.3f} | {round(result.regret, 3) + 0.0:.3f} |",
             flush=True,
         )
 
@@ -133,7 +133,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     print_far_corner(arguments.lengths, arguments.discounts, arguments.seeds)
     grid = small_grid()
-    print_regret("3x3 grid, far corner", small_grid, 24, grid.far_corner, arguments.regret_seeds)
+    print_regret("3x3 grid, far corner", small_grid, 30, grid.far_corner, arguments.regret_seeds)
     print_regret("chain of five", noisy_chain, 8, None, arguments.regret_seeds)
 
 
