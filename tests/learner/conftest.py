@@ -54,6 +54,12 @@ class Probe:
         state = ProbeState(self._draw(keys, zeros), zeros, jnp.copy(zeros), keys)
         return state, self._observe(state)
 
+    def begin(self, keys, goals):
+        raise NotImplementedError
+
+    def enqueue(self, state, keys, goals):
+        raise NotImplementedError
+
     def _draw(self, keys, count):
         return jax.vmap(lambda k, c: jax.random.bernoulli(jax.random.fold_in(k, c)))(keys, count).astype(jnp.int32)
 

@@ -8,11 +8,12 @@ import pytest
 from forethought.learner import empty_memory
 from forethought.learner.acting import evaluate_step, forget
 
+NETWORK = {"blocks": 1, "convolutions": 0}
 PPO = {"learning_rate": 3e-3, "discount": 0.9, "gae_lambda": 0.95, "rollout_length": 32, "window": 8}
 
 
 def _train(tiny, environment, updates, network=None, ppo=None):
-    learner, state = tiny(environment, network, PPO | (ppo or {}), jitter=0.0)
+    learner, state = tiny(environment, network or NETWORK, PPO | (ppo or {}), jitter=0.0)
     goals = np.zeros(environment.num_envs, np.int64)
     rollout = learner.begin(jax.random.key(1), goals)
     episodes = successes = 0.0
@@ -27,16 +28,16 @@ def _train(tiny, environment, updates, network=None, ppo=None):
 def _values(learner, state, environment, steps):
     """Values and signals along the first episodes."""
     network = learner.network(state)
-    where, observation = environment.reset(jax.random.key(9), None)
+    where, observation = jax.jit(environment.reset)(jax.random.key(9), None)
     memory = empty_memory(network, environment.num_envs)
     terms = network.goal_terms(jnp.tile(learner.goal_embeddings[:1], (environment.num_envs, 1)))
-    step = jax.jit(evaluate_step)
+    step, move = jax.jit(evaluate_step), jax.jit(environment.step)
     values, signals = [], []
     for _ in range(steps):
         result = step(network, memory, observation, terms)
         values.append(np.asarray(result.value))
         signals.append(np.asarray(where.signal))
-        where, observation, outcome = environment.step(where, jnp.zeros(environment.num_envs, jnp.int32))
+        where, observation, outcome = move(where, jnp.zeros(environment.num_envs, jnp.int32))
         memory = forget(result.memory, outcome.done)
     return np.asarray(values), np.asarray(signals)
 
@@ -69,7 +70,7 @@ def test_action_depends_on_observation(tiny, probe):
 @pytest.mark.parametrize(("memory", "length"), [(8, 6), (8, 12)])
 def test_recall(tiny, probe, memory, length):
     """The signal shows only at the first step; of 12 steps, a memory of 8 reaches it through both blocks."""
-    network = {"memory": memory, "gate_bias": 0.0}
+    network = {"memory": memory, "gate_bias": 0.0, "convolutions": 0}
     ppo = {"rollout_length": 48, "window": 24, "minibatches": 2, "entropy_coefficient": 0.01, "gae_lambda": 1.0}
     _, _, success = _train(tiny, probe(32, "action", length, recall=True), 150, network, ppo)
     assert success > 0.85
