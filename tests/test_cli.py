@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from forethought.cli import COMMANDS, run
+from forethought.cli.demo import before_and_after, free_directory
 from forethought.cli.errors import missing_extra
 from forethought.cli.parsing import split_settings
+from forethought.cli.train import default_directory
+from forethought.config import load_config
+from forethought.rundir import EVALUATION_COLUMNS, RunDirectory
 
 HEAVY = ("jax", "scipy", "polars", "matplotlib", "craftax", "equinox")
 HELP = [[], ["--help"], *([name, "--help"] for name in COMMANDS), ["graph", "show", "--help"]]
@@ -201,49 +205,60 @@ def test_a_missing_package_names_the_extra_that_brings_it():
     assert missing_extra(ModuleNotFoundError("x", name="something_else")) is None
 
 
-TINY = ("--iterations", "2", "--evaluation.every", "2", "--evaluation.episodes", "4")
+TINY = "--iterations 2 --evaluation.every 2 --evaluation.episodes 4"
 
 
-def test_train_continue_and_eval(capsys):
+def forethought(line: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own, as a caller does."""
+    program = "from forethought.cli import main; main()"
+    command = [sys.executable, "-c", program, *line.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_train_continue_and_eval():
     """The whole path on the tiny domain: a run, its continuation (nothing is left to do), its evaluation."""
-    assert run(["train", "toy", *TINY, "--out", "runs/tiny"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err.startswith("device: cpu")
-    assert sorted(path.name for path in Path("runs/tiny").iterdir() if path.suffix in (".toml", ".json")) == [
-        "config.toml",
-        "meta.json",
-    ]
-    assert run(["train", "runs/tiny"]) == 0
-    capsys.readouterr()
-    assert run(["eval", "runs/tiny", "--goals", "wood,move", "--episodes", "3"]) == 0
-    captured = capsys.readouterr()
-    assert "after iteration 2, 3 episodes per goal" in captured.out
-    assert "mean" in captured.out
+    assert forethought(f"train toy {TINY} --out runs/tiny").stderr.startswith("device: cpu")
+    assert {"config.toml", "meta.json", "metrics.jsonl"} <= {path.name for path in Path("runs/tiny").iterdir()}
+    metrics = Path("runs/tiny/metrics.jsonl").read_bytes()
+    forethought("train runs/tiny")
+    assert Path("runs/tiny/metrics.jsonl").read_bytes() == metrics
+    shown = forethought("eval runs/tiny --goals wood,move --episodes 3").stdout
+    assert "after iteration 2, 3 episodes per goal" in shown
+    assert "mean" in shown
     assert Path("runs/tiny/eval.parquet").exists()
-    assert "evaluation.goals: 'wod'" in fails(capsys, "eval", "runs/tiny", "--goals", "wod")
+    assert "evaluation.goals: 'wod'" in forethought("eval runs/tiny --goals wod", code=2).stderr
 
 
-def test_the_default_directory_tells_configuration_and_seed(capsys):
-    assert run(["train", "toy", *TINY, "--iterations", "1", "--seed", "3"]) == 0
-    (directory,) = Path("runs").iterdir()
-    assert directory.name.startswith("toy-")
-    assert directory.name.endswith("-s3")
+def test_what_only_the_run_can_see_is_bad_input_too():
+    before = sorted(Path().rglob("*"))
+    done = forethought(f"train toy {TINY} --sinks wandb --out runs/tiny", code=2)
+    assert "wandb" in done.stderr.splitlines()[-1]
+    assert sorted(Path().rglob("*")) == before
 
 
-def test_the_demo_ends_with_a_table_a_picture_and_where_they_lie(capsys, monkeypatch):
-    import forethought.config
-    from forethought.cli.demo import demo
-
-    small = {"iterations": 2, "evaluation.every": 1, "evaluation.episodes": 4}
-    toy = forethought.config.load_config("toy", overrides=small)
-    monkeypatch.setattr(forethought.config, "load_config", _toy_for_demo(forethought.config.load_config, toy))
-    Path("out").mkdir()
-    assert demo("out", 0) == 0
-    captured = capsys.readouterr()
-    assert "before   after" in captured.out
-    assert "results   out-2" in captured.out
-    assert Path("out-2/curves.png").exists()
+def test_the_default_directory_tells_configuration_and_seed():
+    config = load_config("toy", overrides={"seed": 3})
+    assert default_directory(config, "some/toy.toml") == Path("runs") / f"toy-{config.digest[:8]}-s3"
 
 
-def _toy_for_demo(load, toy):
-    return lambda *layers, **more: toy if layers == ("demo",) else load(*layers, **more)
+def test_the_demo_never_overwrites_a_run():
+    assert free_directory(Path("runs/demo")) == Path("runs/demo")
+    Path("runs/demo").mkdir(parents=True)
+    Path("runs/demo-2").mkdir()
+    assert free_directory(Path("runs/demo")) == Path("runs/demo-3")
+
+
+def test_the_demo_ends_with_what_changed():
+    run = RunDirectory.create(Path("run"), load_config("toy").to_toml(), {})
+    for iteration, rates in ((0, [0.0, 0.25]), (30, [0.5, 0.75])):
+        columns = {name: [0, 0] for name in EVALUATION_COLUMNS}
+        columns |= {"iteration": [iteration] * 2, "goal": ["wood", "stone"], "success_rate": rates}
+        columns |= {"wilson_low": [0.1, 0.2], "wilson_high": [0.8, 0.9]}
+        run.record_evaluation(columns)
+    assert before_and_after(Path("run")).splitlines() == [
+        "success in evaluation  before   after   95 % interval",
+        "stone                     25%     75%   20% to 90%",
+        "wood                       0%     50%   10% to 80%",
+    ]
