@@ -14,12 +14,10 @@ import subprocess
 import sys
 import time
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
-
 import numpy as np
 from scipy import sparse
 
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 DEGREE = {256: 255, 10_000: 20, 100_000: 10, 1_000_000: 5}
 AIM = {256: 0.5, 10_000: 2.0, 100_000: 15.0, 1_000_000: 150.0}
 CROSSING_AIM = 3.0
@@ -115,7 +113,8 @@ def main() -> None:
     for size, degree, single, crossing, tied in rows:
         row = {"size": size, "degree": degree, "single": single, "crossing": crossing, "tied": tied}
         command = [sys.executable, __file__, "--row", json.dumps(row)]
-        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        output = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | ONE_THREAD)
+        found = json.loads(output.stdout)
         aim = CROSSING_AIM if crossing else AIM[size]
         print(
             f"| {size:,} | {degree} | {'single target' if single else 'uniform'} | {'one' if crossing else 'none'} "

@@ -342,11 +342,14 @@ def test_single_target_progress_without_foresight_goes_to_the_target_only():
 
 
 def test_a_task_that_gets_worse_is_raised_again_unless_only_gains_count():
-    for kind, expected in (("absolute", True), ("positive", False)):
-        curriculum = make("alp", config=CurriculumConfig(warmup=0, progress=kind))
+    for config, raised in (
+        (CurriculumConfig(warmup=0, progress="absolute"), True),
+        (CurriculumConfig(warmup=0, progress="positive"), False),
+    ):
+        curriculum = make("alp", config=config)
         for level in [1.0] * 14 + [0.4, 0.2]:
             curriculum.update([0, 1], [level, 1.0])
-        assert (curriculum.probabilities[0] > 0.5) == expected
+        assert (curriculum.probabilities[0] > 0.5) == raised
 
 
 def test_target_share_weights_reach_the_scores():
@@ -388,9 +391,10 @@ def test_graphs_are_matched_by_id():
 
 def test_graphs_over_other_tasks_are_refused_whatever_the_method():
     connectivity, feasibility = make_graphs(make_tasks(SIZE - 1))
-    for graphs in ({"connectivity": connectivity}, {"feasibility": feasibility}):
-        with pytest.raises(ValueError, match="t11"):
-            Curriculum(make_tasks(), method="unif", **graphs)
+    with pytest.raises(ValueError, match="t11"):
+        Curriculum(make_tasks(), method="unif", connectivity=connectivity)
+    with pytest.raises(ValueError, match="t11"):
+        Curriculum(make_tasks(), method="unif", feasibility=feasibility)
 
 
 def test_a_bad_request_to_sample_draws_nothing():

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from forethought.graphs import FeasibilityEvidence, LearningConnectivity
     from forethought.tasks import TaskSet
 
+Slots = Mapping[int, int] | Mapping[str, int] | Mapping[int | str, int]
+"""Task (index or id) -> its fixed slots."""
+
 STATE_VERSION = 1
 
 
@@ -106,7 +109,7 @@ class Curriculum:
 
     # ------------------------------------------------------------------ deciding
 
-    def sample(self, k: int, fixed: Mapping[int | str, int] | None = None) -> Int64[np.ndarray, " k"]:
+    def sample(self, k: int, fixed: Slots | None = None) -> Int64[np.ndarray, " k"]:
         """Draw tasks for the next iteration, with replacement.
 
         Args:
@@ -411,7 +414,7 @@ class Curriculum:
             raise ValueError(f"task index is {task!r}; allowed: whole numbers from 0 to {len(self.tasks) - 1}")
         return int(task)
 
-    def _fixed_slots(self, k: int, fixed: Mapping[int | str, int]) -> Int64[np.ndarray, " slot"]:
+    def _fixed_slots(self, k: int, fixed: Slots) -> Int64[np.ndarray, " slot"]:
         tasks, counts = [], []
         for task, slots in fixed.items():
             if isinstance(slots, bool) or not isinstance(slots, int | np.integer) or slots < 0:
