@@ -86,7 +86,7 @@ class Embeddings:
     def load(cls, path: str | Path) -> "Embeddings":
         """Read a file that `save` wrote; a ValueError says what is wrong with another."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with Path(path).open("rb") as handle, np.load(handle, allow_pickle=False) as file:
                 return cls(str(file["model"]), file["texts"].tolist(), file["vectors"])
         except FileNotFoundError:
             raise ValueError(f"{path}: no such embeddings file; make one with: forethought embed") from None
