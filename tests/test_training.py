@@ -8,7 +8,6 @@ from pathlib import Path
 
 import jax
 import numpy as np
-import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -20,6 +19,7 @@ from forethought.training import _signals, train
 
 TINY = {
     "iterations": 6, "checkpoint_minutes": 0, "curriculum.warmup": 2,
+    "tasks.target": "gem", "tasks.target_share": 0.5, "tasks.fixed_target_slots": 1,
     "tasks.goals_per_iteration": 4, "environment.envs_per_goal": 2,
     "environment.steps_per_iteration": 16, "environment.episode_limit": 8,
     "ppo.rollout_length": 8, "ppo.window": 4, "ppo.minibatches": 2,
@@ -108,7 +108,9 @@ def test_a_run_leaves_its_records(whole):
     assert rows["iteration"].to_list() == [1, 2, 3, 4, 5, 6]
     assert rows["selections"].to_list() == [4] * 6
     np.testing.assert_allclose(rows["probability"], 1)
-    np.testing.assert_allclose(rows["effective_share"], 1)
+    fixed = (curriculum["task"] == "gem").to_numpy()
+    np.testing.assert_allclose(curriculum["effective_share"], (fixed + 3 * curriculum["probability"].to_numpy()) / 4)
+    assert (curriculum["selections"].to_numpy() >= fixed).all()
     assert (curriculum["successes"] <= curriculum["episodes"]).all()
     assert curriculum["episodes"].sum() <= metrics["episodes"].sum()
 
@@ -233,9 +235,10 @@ def test_memory_is_flat_and_nothing_compiles_after_the_first_iteration(tmp_path)
     assert set(compiled_at) == {0}
 
 
+@pytest.mark.filterwarnings("ignore:no evidence is left")
 def test_an_iteration_without_a_finished_episode_has_no_nan(tmp_path):
     changes = {
-        "iterations": 1, "seed": 3, "tasks.goals": ("gem-se",), "environment.episode_limit": 1000,
+        "iterations": 1, "seed": 3, "tasks.goals": ("gem-se",), "tasks.target": "gem-se", "environment.episode_limit": 1000,
         "environment.steps_per_iteration": 4, "ppo.rollout_length": 4, "tasks.goals_per_iteration": 2,
         "environment.envs_per_goal": 1, "evaluation.episodes": 1,
     }  # fmt: skip
