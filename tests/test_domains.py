@@ -15,6 +15,7 @@ def toy_config(**overrides):
     return load_config("toy", overrides={name.replace("__", "."): value for name, value in overrides.items()})
 
 
+@pytest.mark.filterwarnings("ignore:no evidence is left")
 def test_everything_follows_the_order_of_the_goals_named():
     goals = ("gem", "wood", "stone")
     domain = load_domain(toy_config(tasks__goals=goals, tasks__target="gem", tasks__target_share=0.5))

@@ -57,8 +57,9 @@ def before_and_after(directory: Path) -> str:
     first, last = table["iteration"].min(), table["iteration"].max()
     before = {row["goal"]: row for row in table.filter(table["iteration"] == first).iter_rows(named=True)}
     after = table.filter(table["iteration"] == last).sort("success_rate", descending=True, maintain_order=True)
-    width = max(len(goal) for goal in before)
-    lines = [f"{'success in evaluation':{width}}  before   after   95 % interval"]
+    title = "success in evaluation"
+    width = max(map(len, [title, *before]))
+    lines = [f"{title:{width}}  before   after   95 % interval"]
     for row in after.iter_rows(named=True):
         interval = f"{row['wilson_low']:.0%} to {row['wilson_high']:.0%}"
         then = before[row["goal"]]["success_rate"]
