@@ -61,6 +61,4 @@ def describe(devices: list) -> str:
 def gpu_hint() -> str | None:
     """What to do if the machine has an NVIDIA GPU that this JAX cannot use; None if nothing points to one."""
     seen = shutil.which("nvidia-smi") or Path("/dev/nvidia0").exists()
-    return (
-        "an NVIDIA GPU is there, but jaxlib is for CPUs: pip install 'forethought[cuda13]'" if seen else None
-    )
+    return "an NVIDIA GPU is there, but jaxlib is for CPUs: pip install 'forethought[cuda13]'" if seen else None

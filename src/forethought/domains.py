@@ -80,9 +80,7 @@ def load_domain(config: RunConfig) -> Domain:
 def _craftax(config: RunConfig) -> _Shipped:
     from forethought.craftax import shipped
 
-    def environment(
-        num_envs: int, ids: Sequence[str], settings: Any, **capacity: int
-    ) -> "BatchedEnvironment":
+    def environment(num_envs: int, ids: Sequence[str], settings: Any, **capacity: int) -> "BatchedEnvironment":
         from forethought.craftax import CraftaxEnvironment
 
         pool = {"pool_size": settings.pool_size} if settings.pool_size else {}
@@ -101,9 +99,7 @@ def _craftax(config: RunConfig) -> _Shipped:
 def _toy(config: RunConfig) -> _Shipped:
     from forethought import toy
 
-    def environment(
-        num_envs: int, ids: Sequence[str], settings: Any, **capacity: int
-    ) -> "BatchedEnvironment":
+    def environment(num_envs: int, ids: Sequence[str], settings: Any, **capacity: int) -> "BatchedEnvironment":
         return toy.ToyEnvironment(num_envs, ids, episode_limit=settings.episode_limit, **capacity)
 
     return _Shipped(toy.tasks(), toy.connectivity(), toy.evidence(), toy.embeddings, environment)
@@ -141,6 +137,5 @@ def _require_goals(field: str, ids: Sequence[str], known: Sequence[str]) -> None
     for goal in ids:
         if goal not in known:
             raise ConfigError(
-                f"{field}: {goal!r} given; allowed are the ids that `forethought goals` lists"
-                f"{nearest(goal, known)}"
+                f"{field}: {goal!r} given; allowed are the ids that `forethought goals` lists{nearest(goal, known)}"
             )

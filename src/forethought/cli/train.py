@@ -4,7 +4,7 @@ import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from forethought.cli.errors import UsageError, bad_input, one_line
 
@@ -82,7 +82,7 @@ def start(config: "RunConfig", directory: Path, *, resume: bool = False) -> int:
 
     reporter = _Noticing(make_reporter())
     try:
-        result = train(config, directory, resume=resume, reporter=reporter, argv=sys.argv)
+        result = train(config, directory, resume=resume, reporter=cast(Any, reporter), argv=sys.argv)
     except ValueError as error:
         # Until the run has started, whatever is wrong is wrong with what the caller asked for.
         if reporter.started:

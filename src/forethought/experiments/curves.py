@@ -66,9 +66,7 @@ def shown_goals(evaluations: "pl.DataFrame", shares: "pl.DataFrame") -> list[str
     by_share = mean["task"].to_list()
     if evaluated and len(evaluated) <= MOST_GOALS:
         return evaluated
-    return [goal for goal in by_share if goal in evaluated or not evaluated][:MOST_GOALS] or evaluated[
-        :MOST_GOALS
-    ]
+    return [goal for goal in by_share if goal in evaluated or not evaluated][:MOST_GOALS] or evaluated[:MOST_GOALS]
 
 
 def success_table(evaluations: "pl.DataFrame", metrics: "pl.DataFrame") -> "pl.DataFrame":
