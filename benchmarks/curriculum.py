@@ -53,12 +53,16 @@ def problem(size: int, degree: int, tied: bool):
 
 
 def measure(size: int, degree: int, single: bool, crossing: bool, tied: bool) -> dict[str, float]:
-    from forethought.curriculum import Curriculum
+    from forethought.curriculum import Curriculum, CurriculumConfig
 
     tasks, connectivity, feasibility = problem(size, degree, tied)
     weights = np.eye(1, size, size // 2)[0] if single else np.ones(size)
     started = time.perf_counter()
-    curriculum = Curriculum(tasks, connectivity=connectivity, feasibility=feasibility, weights=weights, seed=0)
+    # Without smoothing one observation is enough to cross.
+    config = CurriculumConfig(smoothing=1.0) if crossing else CurriculumConfig()
+    curriculum = Curriculum(
+        tasks, connectivity=connectivity, feasibility=feasibility, weights=weights, seed=0, config=config
+    )
     made = time.perf_counter() - started
     rng = np.random.default_rng(1)
     count = 2000 if size <= 256 else 300 if size <= 10_000 else 100 if size <= 100_000 else 40
@@ -81,9 +85,8 @@ def measure(size: int, degree: int, single: bool, crossing: bool, tied: bool) ->
         if crossing:
             flipped = rng.choice(np.flatnonzero(solved == bool(number % 2)))
             solved[flipped] = not solved[flipped]
-            before = curriculum.success_rate[flipped]
             seen = np.concatenate([seen[seen != flipped], np.full(8, flipped)])
-            rates = np.where(solved[seen], 1.0, 0.5 if before >= 0.9 else rng.random(seen.size) * 0.8)
+            rates = np.where(solved[seen], 1.0, rng.random(seen.size) * 0.8)
         started = time.perf_counter()
         curriculum.update(seen, rates, np.full(seen.size, 5))
         chosen = curriculum.sample(64)
