@@ -106,7 +106,7 @@ def embed(texts: Sequence[str], model: str, dim: int | None = None) -> Embedding
     if dim is not None and dim < 1:
         raise ValueError(f"dim is {dim}; it must be at least 1")
     try:
-        from sentence_transformers import SentenceTransformer
+        from sentence_transformers import SentenceTransformer  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError:
         raise ValueError("embedding needs sentence-transformers: pip install 'forethought[embed]'") from None
     try:
