@@ -51,7 +51,7 @@ def same(a, b):
     return a.goals == b.goals and all(np.array_equal(x, y) for x, y in zip(a[1:], b[1:], strict=True))
 
 
-@pytest.mark.parametrize(("num_envs", "chunk"), [(1, 64), (7, 3)])
+@pytest.mark.parametrize(("num_envs", "chunk"), [(2, 32), (7, 3)])
 def test_the_outcome_depends_on_neither_environments_nor_chunk(num_envs, chunk):
     assert same(run(num_envs=num_envs, chunk=chunk), reference())
 

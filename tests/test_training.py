@@ -238,7 +238,8 @@ def test_memory_is_flat_and_nothing_compiles_after_the_first_iteration(tmp_path)
 @pytest.mark.filterwarnings("ignore:no evidence is left")
 def test_an_iteration_without_a_finished_episode_has_no_nan(tmp_path):
     changes = {
-        "iterations": 1, "seed": 3, "tasks.goals": ("gem-se",), "tasks.target": "gem-se", "environment.episode_limit": 1000,
+        "iterations": 1, "seed": 3, "tasks.goals": ("gem-se",), "tasks.target": "gem-se",
+        "environment.episode_limit": 1000,
         "environment.steps_per_iteration": 4, "ppo.rollout_length": 4, "tasks.goals_per_iteration": 2,
         "environment.envs_per_goal": 1, "evaluation.episodes": 1,
     }  # fmt: skip

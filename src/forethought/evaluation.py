@@ -147,14 +147,13 @@ class Evaluator:
         self._learner = learner
         self._slots = min(num_envs, len(self.goals) * episodes)
         self._block = -(-self._slots // 4)
-        self._environment = make_environment(self._slots, queue_capacity=4 * self._slots)
+        self._environment = make_environment(self._slots, queue_capacity=2 * self._slots)
         # A goal's key depends on its id alone: it is the same in every subset of the goals.
         labels = jnp.array([zlib.crc32(goal.encode()) for goal in self.goal_ids], jnp.uint32)
         root = jax.random.fold_in(jax.random.key(seed), EVALUATION_STREAM)
         self._keys = np.asarray(jax.random.key_data(_episode_keys(root, labels, episodes)))
         self._advance = jax.jit(self._advance_chunk, donate_argnums=0)
-        self._begin = jax.jit(self._begin_episodes)
-        self._enqueue = jax.jit(self._enqueue_episodes, donate_argnums=0)
+        self._empty_memory = jax.jit(empty_memory, static_argnums=1)
 
     def run(self, state: Any, *, stop: Callable[[], bool] = lambda: False) -> EvaluationResult | None:
         """Evaluate one agent.
@@ -205,12 +204,13 @@ class Evaluator:
         keys, goals = self._keys[place, number], np.asarray(self.goals, np.int32)[place]
         identity = {(int(g), k.tobytes()): index for index, g, k in zip(queue, goals, keys, strict=True)}
 
-        carry = self._begin(keys[: self._slots], goals[: self._slots], network)
+        first = _episodes(keys, goals, slice(0, self._slots))
+        carry = (*self._environment.begin(*first), self._empty_memory(network, self._slots))
         queued, finished, active = self._slots, 0, self._slots
         while active and (outcome[pending] == _PENDING).any():
             while queued < len(queue) and queued - finished - active + self._block <= self._environment.queue_capacity:
                 block = slice(queued, queued + self._block)
-                carry = (self._enqueue(carry[0], keys[block], goals[block]), *carry[1:])
+                carry = (self._environment.enqueue(carry[0], *_episodes(keys, goals, block)), *carry[1:])
                 queued += self._block
             carry, trace = self._advance(carry, network)
             done, success, goal, key, step, running = (np.asarray(item) for item in trace)
@@ -222,15 +222,6 @@ class Evaluator:
             if stop():
                 return False
         return True
-
-    def _begin_episodes(
-        self, keys: UInt32[Array, "env word"], goals: Int[Array, " env"], network: ActorCritic
-    ) -> tuple[Any, Any, Any]:
-        state, observation = self._environment.begin(jax.random.wrap_key_data(keys), goals)
-        return state, observation, empty_memory(network, self._slots)
-
-    def _enqueue_episodes(self, state: Any, keys: UInt32[Array, "episode word"], goals: Int[Array, " episode"]) -> Any:
-        return self._environment.enqueue(state, jax.random.wrap_key_data(keys), goals)
 
     def _advance_chunk(self, carry: Any, network: Any) -> tuple[Any, Any]:
         environment, embeddings = self._environment, self._learner.goal_embeddings
@@ -274,6 +265,10 @@ def _episode_keys(root: Key[Array, ""], labels: UInt32[Array, " goal"], episodes
     fold = jax.random.fold_in
     of_goal = jax.vmap(fold, (None, 0))(root, labels)
     return jax.vmap(jax.vmap(fold, (None, 0)), (0, None))(of_goal, jnp.arange(episodes))
+
+
+def _episodes(keys: np.ndarray, goals: np.ndarray, part: slice) -> tuple[Array, Array]:
+    return jax.random.wrap_key_data(jnp.asarray(keys[part])), jnp.asarray(goals[part])
 
 
 def _action_keys(keys: Key[Array, " env"], steps: Int[Array, " env"]) -> Key[Array, " env"]:

@@ -153,7 +153,6 @@ class _Run:
             seed=config.seed,
             chunk=config.evaluation.chunk,
         )
-        self.environment_metrics = jax.jit(self.environment.metrics)
         self.fixed: dict[int | str, int] = {
             self.tasks.index(goal): count for goal, count in config.fixed_selections.items()
         }
@@ -242,7 +241,7 @@ class _Run:
 
         seconds = time.perf_counter() - started
         rates = np.asarray(curriculum.success_rate)
-        environment_metrics = jax.device_get(self.environment_metrics(rollout.environment))
+        environment_metrics = jax.device_get(self.environment.metrics(rollout.environment))
         row = {
             "iteration": self.iteration,
             "steps": self.steps,
