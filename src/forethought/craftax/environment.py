@@ -69,7 +69,7 @@ class CraftaxEnvironment:
         num_envs: Environments that step together, at least 1.
         goal_ids: The goals that goal numbers refer to; empty means all 256 in order.
         episode_limit: Steps after which an episode ends.
-        pool_size: Worlds made by each `reset`, at least `num_envs`; by default four times `num_envs`.
+        pool_size: Worlds made by each `reset`, at least `num_envs`; by default twice `num_envs`.
         queue_capacity: Episodes that may wait in evaluation; by default four times `num_envs`.
 
     Raises:
@@ -92,7 +92,7 @@ class CraftaxEnvironment:
         _check_at_least("episode_limit", episode_limit, 1)
         self.num_envs = num_envs
         self.episode_limit = episode_limit
-        self.pool_size = 4 * num_envs if pool_size is None else pool_size
+        self.pool_size = 2 * num_envs if pool_size is None else pool_size
         _check_at_least("pool_size", self.pool_size, num_envs, " (the number of environments)")
         self.queue_capacity = 4 * num_envs if queue_capacity is None else queue_capacity
         _check_at_least("queue_capacity", self.queue_capacity, 1)
@@ -101,6 +101,7 @@ class CraftaxEnvironment:
         self._params = EnvParams(max_timesteps=episode_limit)
         self._maker = WorldMaker(self._params, 32 if jax.default_backend() == "cpu" else 256)
         self._start = jax.jit(self._take_first)
+        self._copy = jax.jit(lambda shelf: jax.tree.map(jnp.copy, shelf))
         self._advance = jax.jit(self._advance_all)
 
     def reset(self, key: Key[Array, ""], goals: Int[Array, " env"]) -> tuple[CraftaxState, Observation]:
@@ -142,7 +143,7 @@ class CraftaxEnvironment:
             raise ValueError(
                 f"{goals.shape[0]} episodes to queue, but there is room for {room} of {self.queue_capacity}"
             )
-        shelf = self._maker.add(jax.tree.map(jnp.copy, state.shelf), keys, goals, queued)
+        shelf = self._maker.add(self._copy(state.shelf), keys, goals, queued)
         return state._replace(shelf=shelf, queued=jnp.asarray(queued + goals.shape[0], jnp.int32))
 
     def step(self, state: CraftaxState, actions: Int[Array, " env"]) -> tuple[CraftaxState, Observation, Outcome]:
