@@ -8,8 +8,8 @@
     checkpoints/           see `forethought.checkpoint`
 
 Records are appended in step with the checkpoints: rows of the curriculum reach the disk before the checkpoint
-that covers them, and `rewind` drops everything a checkpoint does not cover. So a run that was killed and continued
-leaves the records of one that was not.
+that covers them, and `rewind` drops everything a checkpoint does not cover. So a run that was killed and
+continued leaves the records of one that was not.
 """
 
 import fcntl
