@@ -73,7 +73,6 @@ class Learner:
             optax.adam(ppo.learning_rate, eps=ppo.adam_epsilon),
         )
         self._init = jax.jit(self._make_state)
-        self._begin = jax.jit(self._start)
         self._update = jax.jit(self._run_update, donate_argnums=(0, 1))
 
     def init(self, key: Key[Array, ""]) -> LearnerState:
@@ -102,7 +101,8 @@ class Learner:
             )
         if ((numbers < 0) | (numbers >= count)).any():
             raise ValueError(f"goals lie in [{numbers.min()}, {numbers.max()}], allowed is [0, {count - 1}]")
-        return self._begin(key, jnp.asarray(numbers, jnp.int32))
+        # Not compiled here: an environment makes its worlds on the host, and compiles what is worth it.
+        return start(self.environment, self.network_config, key, jnp.asarray(numbers, jnp.int32))
 
     def update(
         self, state: LearnerState, rollout: Rollout, key: Key[Array, ""]
@@ -163,9 +163,6 @@ class Learner:
             self.network_config,
         )
         return LearnerState(network, self._optimiser.init(network))  # pyright: ignore[reportArgumentType]
-
-    def _start(self, key: Key[Array, ""], goals: Int[Array, " env"]) -> Rollout:
-        return start(self.environment, self.network_config, key, goals)
 
     def _run_update(
         self,
