@@ -148,7 +148,7 @@ class CraftaxEnvironment:
 
     def step(self, state: CraftaxState, actions: Int[Array, " env"]) -> tuple[CraftaxState, Observation, Outcome]:
         """Advance every environment by one step; those that are done start their next episode."""
-        return self._advance(state, actions)
+        return self._advance(state, jnp.asarray(actions, jnp.int32))
 
     def assignment(self, state: CraftaxState) -> Assignment:
         """The episode that each environment is in."""
