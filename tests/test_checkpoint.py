@@ -19,9 +19,7 @@ INFO = {"steps": 3_000_000_000, "curriculum": {"rng": 2**127 + 1, "method": "alp
 def same(a, b):
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    return (
-        np.asarray(a).tobytes() == b.tobytes() and np.asarray(a).dtype == b.dtype and np.shape(a) == b.shape
-    )
+    return np.asarray(a).tobytes() == b.tobytes() and np.asarray(a).dtype == b.dtype and np.shape(a) == b.shape
 
 
 def test_a_round_trip_is_exact(tmp_path):

@@ -15,11 +15,7 @@ def run(tmp_path):
 
 
 def curriculum_rows(iteration, tasks=("a", "b")):
-    rows = {
-        name: np.full(len(tasks), iteration / 2)
-        for name, kind in CURRICULUM_COLUMNS.items()
-        if kind == "Float64"
-    }
+    rows = {name: np.full(len(tasks), iteration / 2) for name, kind in CURRICULUM_COLUMNS.items() if kind == "Float64"}
     return rows | {"task": list(tasks), "selections": [iteration, 0], "episodes": np.array([3, 4])}
 
 
@@ -86,10 +82,7 @@ def test_records_read_back(run):
     assert run.metrics()["steps"].to_list() == [10, 20, 30]
     assert run.curriculum()["iteration"].to_list() == [1, 1, 2, 2, 3, 3]
     assert run.curriculum()["selections"].to_list() == [1, 0, 2, 0, 3, 0]
-    assert (
-        dict(zip(run.curriculum().columns, map(str, run.curriculum().dtypes), strict=True))
-        == CURRICULUM_COLUMNS
-    )
+    assert dict(zip(run.curriculum().columns, map(str, run.curriculum().dtypes), strict=True)) == CURRICULUM_COLUMNS
     assert run.evaluations()["iteration"].to_list() == [0, 0, 2, 2]
     assert run.evaluated() == {0, 2}
     assert sorted(p.name for p in run.path.glob("*.parquet")) == [
@@ -135,9 +128,7 @@ def test_rewinding_drops_what_no_checkpoint_covers(run):
     assert run.curriculum()["iteration"].to_list() == [1, 1, 2, 2, 3, 3, 4, 4]
 
 
-@pytest.mark.parametrize(
-    "tail", [b'{"iteration": 3, "st', b'{"iteration": 3}garbage\n', b"\x00\x00\x00", b"17\n"]
-)
+@pytest.mark.parametrize("tail", [b'{"iteration": 3, "st', b'{"iteration": 3}garbage\n', b"\x00\x00\x00", b"17\n"])
 def test_a_torn_tail_is_repaired(run, tail):
     record(run, [1, 2])
     whole = (run.path / "metrics.jsonl").read_bytes()

@@ -21,9 +21,7 @@ def test_an_unknown_name_says_what_is_allowed():
 @pytest.mark.parametrize("name", ["wandb", "tensorboard"])
 def test_a_missing_package_says_which_command_brings_it(name, monkeypatch):
     monkeypatch.setattr(sinks, "find_spec", lambda module: None)
-    with pytest.raises(
-        ValueError, match=rf"{name} needs .* not installed; pip install 'forethought\[{name}\]'"
-    ):
+    with pytest.raises(ValueError, match=rf"{name} needs .* not installed; pip install 'forethought\[{name}\]'"):
         check_sinks([name])
 
 

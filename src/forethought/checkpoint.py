@@ -29,9 +29,7 @@ class Checkpoint(NamedTuple):
     """JSON values, as they were saved."""
 
 
-def save(
-    directory: Path, iteration: int, arrays: Mapping[str, Any], info: Mapping[str, Any], *, keep: int = 2
-) -> Path:
+def save(directory: Path, iteration: int, arrays: Mapping[str, Any], info: Mapping[str, Any], *, keep: int = 2) -> Path:
     """Write the checkpoint of `iteration` and remove all but the last `keep`.
 
     Checkpoints of later iterations belong to an abandoned future and are removed as well.
@@ -104,9 +102,7 @@ def iterations(directory: Path) -> list[int]:
     """Iterations that have a checkpoint (whole or not), in ascending order."""
     if not directory.is_dir():
         return []
-    return sorted(
-        int(entry.name) for entry in directory.iterdir() if entry.is_dir() and entry.name.isdecimal()
-    )
+    return sorted(int(entry.name) for entry in directory.iterdir() if entry.is_dir() and entry.name.isdecimal())
 
 
 def sync_directory(path: Path) -> None:

@@ -113,7 +113,7 @@ class BatchedEnvironment(Protocol):
         ...
 
     def step(self, state: Any, actions: Int[Array, " env"]) -> tuple[Any, Observation, Outcome]:
-        """Advance every environment by one step; those that are done restart, so the observation is the next episode's."""
+        """Advance every environment by one step; done ones restart, so their observation is the next episode's."""
         ...
 
     def assignment(self, state: Any) -> Assignment:

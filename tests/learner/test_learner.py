@@ -36,7 +36,6 @@ def test_first_minibatch_has_ratio_one_in_every_update(trained):
 
 def test_one_compilation_serves_all_updates(trained):
     assert trained[0]._update._cache_size() == 1
-    assert trained[0]._begin._cache_size() == 1
 
 
 def test_metrics_count_the_rollout(trained):

@@ -74,11 +74,7 @@ def _singular(thing: str) -> str:
 
 _TIERS = ("wood", "stone", "iron", "diamond")
 _OBTAIN = {
-    **{
-        f"obtain_{tier}_{tool}": (tool, n + 1)
-        for tool in ("pickaxe", "sword")
-        for n, tier in enumerate(_TIERS)
-    },
+    **{f"obtain_{tier}_{tool}": (tool, n + 1) for tool in ("pickaxe", "sword") for n, tier in enumerate(_TIERS)},
     "obtain_bow": ("bow", 1),
     **{
         f"obtain_{tier}_{piece}": (piece, amount)
