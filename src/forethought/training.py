@@ -180,7 +180,7 @@ class _Run:
                 last = self.iteration == config.iterations
                 due = last or self.iteration % config.evaluation.every == 0
                 if due and self.iteration not in evaluated and not stop.asked:
-                    reporter.message("evaluating ...")
+                    reporter.message(f"evaluating ...{_compiling(evaluation is None and not compiled)}")
                     evaluation = self.evaluator.run(self.state, stop=lambda: stop.asked)
                     if evaluation is not None:
                         directory.record_evaluation(evaluation.columns(self.iteration, self.steps))
@@ -188,7 +188,7 @@ class _Run:
                 if last or stop.asked:
                     break
                 if not compiled:
-                    reporter.message("compiling the learner (cached for the next time) ...")
+                    reporter.message(f"training ...{_compiling(True)}")
                     compiled = True
                 row, curriculum = self._iterate()
                 directory.record_metrics(row)
@@ -207,9 +207,8 @@ class _Run:
                 sink.close()
         interrupted = stop.asked and (self.iteration < config.iterations or self.iteration not in directory.evaluated())
         if interrupted:
-            reporter.message(
-                f"saved after iteration {self.iteration}; continue with: forethought train {directory.path}"
-            )
+            saved = f"saved after iteration {self.iteration}" if self.iteration else "stopped at the start"
+            reporter.message(f"{saved}; continue with: forethought train {directory.path}")
         return RunResult(directory.path, self.iteration, self.steps, interrupted, evaluation if last else None)
 
     def _iterate(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -303,6 +302,11 @@ class _Run:
             self.curriculum.load_state_dict(found.arrays["curriculum"] | found.info["curriculum"])
             self.iteration, self.steps = found.iteration, found.info["steps"]
         directory.rewind(self.iteration)
+
+
+def _compiling(first: bool) -> str:
+    """What to say before a program runs for the first time, lest the wait looks like a fault."""
+    return " (compiling first: on a CPU about 40 s for Craftax, cached for the next time)" if first else ""
 
 
 def _fetch(update: Any, done: list[np.ndarray], success: list[np.ndarray]) -> None:
