@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from forethought.files import sync_directory
+
 STATE = "state.npz"
 INFO = "info.json"
 
@@ -103,15 +105,6 @@ def iterations(directory: Path) -> list[int]:
     if not directory.is_dir():
         return []
     return sorted(int(entry.name) for entry in directory.iterdir() if entry.is_dir() and entry.name.isdecimal())
-
-
-def sync_directory(path: Path) -> None:
-    """Force a directory's entries to disk, so that a rename in it outlives a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _load(folder: Path) -> Checkpoint:

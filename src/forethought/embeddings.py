@@ -1,7 +1,5 @@
 """Vectors of task texts: shipped or made, keyed by text, checked."""
 
-import os
-import tempfile
 import warnings
 import zipfile
 from collections.abc import Sequence
@@ -10,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
+from forethought.files import replacing
 from forethought.tasks import TaskSet
 
 TOO_CLOSE = 0.999
@@ -69,18 +68,8 @@ class Embeddings:
 
     def save(self, path: str | Path) -> None:
         """Write a `.npz` file; an old one is replaced only by a whole new one."""
-        path = Path(path)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez_compressed(file, model=self.model, texts=np.array(self.texts), vectors=self.vectors)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, model=self.model, texts=np.array(self.texts), vectors=self.vectors)
 
     @classmethod
     def load(cls, path: str | Path) -> "Embeddings":

@@ -1,8 +1,6 @@
 """The two graphs that a language model's judgments become: what helps what, and what shows that a task is ready."""
 
 import json
-import os
-import tempfile
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -13,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
+from forethought.files import replacing
 from forethought.tasks import TaskSet, unknown_id
 
 G = TypeVar("G", bound="_Graph")
@@ -68,22 +67,12 @@ class _Graph:
 
     def save(self, path: str | Path) -> None:
         """Write the canonical JSON file: same graph, same bytes; an old file is replaced only by a whole new one."""
-        path = Path(path)
         document = {"kind": self.kind, "version": 1, "provenance": asdict(self.provenance), "ids": self.ids}
         document |= self._content()
         lines = (f"{json.dumps(key)}: {json.dumps(v, ensure_ascii=False)}" for key, v in document.items())
         text = "{\n" + ",\n".join(lines) + "\n}\n"
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
 
     def align(self: G, tasks: TaskSet) -> G:
         """The graph in the order of a task set that has the same ids.

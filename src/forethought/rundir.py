@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forethought import checkpoint
+from forethought.files import replacing, sync_directory
 
 if TYPE_CHECKING:
     import polars as pl
@@ -130,7 +130,7 @@ class RunDirectory:
 
     def write_meta(self, meta: Mapping[str, Any]) -> None:
         """Replace `meta.json`."""
-        with _replacing(self.path / META) as temporary:
+        with replacing(self.path / META) as temporary:
             temporary.write_text(_json(meta, indent=1) + "\n", encoding="utf-8")
 
     @contextmanager
@@ -181,7 +181,7 @@ class RunDirectory:
         if (self.path / METRICS).exists():
             with open(self.path / METRICS, "a", encoding="utf-8") as file:
                 os.fsync(file.fileno())
-        checkpoint.sync_directory(self.path)
+        sync_directory(self.path)
 
     def record_evaluation(self, columns: Columns) -> None:
         """Add one whole evaluation to `evaluations.parquet`, at once."""
@@ -200,7 +200,7 @@ class RunDirectory:
                 kept.append(line if line.endswith(b"\n") else line + b"\n")
             dropped |= row is None or row["iteration"] > iteration or not line.endswith(b"\n")
         if dropped:
-            with _replacing(self.path / METRICS) as temporary:
+            with replacing(self.path / METRICS) as temporary:
                 temporary.write_bytes(b"".join(kept))
         for part in self._parts():
             first, last = (int(number) for number in part.stem.split("-")[1:])
@@ -314,16 +314,5 @@ def _types(schema: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _write_parquet(table: "pl.DataFrame", path: Path) -> None:
-    with _replacing(path) as temporary:
+    with replacing(path) as temporary:
         table.write_parquet(temporary)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A temporary file that takes the place of `path` once it is whole and on disk."""
-    temporary = path.with_name(f".{path.name}.writing")
-    yield temporary
-    with open(temporary, "rb") as file:
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    checkpoint.sync_directory(path.parent)
