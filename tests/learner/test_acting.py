@@ -80,17 +80,19 @@ def test_nothing_before_an_episode_boundary_matters_after_it(setting):
     assert (one[0][5, [0, 2]] != two[0][5, [0, 2]]).any()
 
 
-def test_each_memory_slot_matters_and_none_beyond(tiny):
-    learner, state = tiny(ToyEnvironment(1), {"blocks": 1})
+@pytest.mark.parametrize("memory", [MEMORY, 64])
+def test_each_memory_slot_matters_and_none_beyond(tiny, memory):
+    # One column of environments for each distance, each changed at that distance and nowhere else.
+    distances = np.arange(1, memory + 4)
+    envs, steps = len(distances) + 1, memory + 8
+    learner, state = tiny(ToyEnvironment(envs), {"blocks": 1, "memory": memory, "heads": 1}, {"window": 1})
     network = learner.network(state)
-    terms = network.goal_terms(jnp.eye(9, 12)[:1])
-    observations = _observations(12, 1)
-    done = jnp.zeros((12, 1), bool)
-    plain = _act_all(network, terms, observations, done)[0][-1]
-    for distance in range(1, 8):
-        changed = observations._replace(features=observations.features.at[11 - distance].add(1.0))
-        differs = bool((_act_all(network, terms, changed, done)[0][-1] != plain).any())
-        assert differs == (distance <= MEMORY), distance
+    terms = network.goal_terms(jnp.tile(jnp.eye(9, 12)[:1], (envs, 1)))
+    observations = jax.tree.map(lambda x: jnp.repeat(x, envs, axis=1), _observations(steps, 1))
+    changed = observations.features.at[steps - 1 - distances, 1 + np.arange(len(distances))].add(1.0)
+    logits = _act_all(network, terms, observations._replace(features=changed), jnp.zeros((steps, envs), bool))[0][-1]
+    differs = np.asarray((logits[1:] != logits[0]).any(axis=-1))
+    np.testing.assert_array_equal(differs, distances <= memory)
 
 
 def test_memory_restored_from_hidden_states_is_the_memory(setting):
