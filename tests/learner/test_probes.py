@@ -67,10 +67,18 @@ def test_action_depends_on_observation(tiny, probe):
     assert success > 0.9
 
 
-@pytest.mark.parametrize(("memory", "length"), [(8, 6), (8, 12)])
+@pytest.mark.parametrize(("memory", "length"), [(8, 6), (8, 12), (64, 80)])
 def test_recall(tiny, probe, memory, length):
-    """The signal shows only at the first step; of 12 steps, a memory of 8 reaches it through both blocks."""
+    """The signal shows only at the first step; beyond the memory's length both blocks are needed to reach it."""
+    window = max(24, length)
     network = {"memory": memory, "gate_bias": 0.0, "convolutions": 0}
-    ppo = {"rollout_length": 48, "window": 24, "minibatches": 2, "entropy_coefficient": 0.01, "gae_lambda": 1.0}
-    _, _, success = _train(tiny, probe(32, "action", length, recall=True), 150, network, ppo)
+    ppo = {
+        "rollout_length": 2 * window,
+        "window": window,
+        "minibatches": 4,
+        "entropy_coefficient": 0.01,
+        "gae_lambda": 1.0,
+        "discount": 0.99,
+    }
+    _, _, success = _train(tiny, probe(64, "action", length, recall=True), 150, network, ppo)
     assert success > 0.85
