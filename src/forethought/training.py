@@ -180,7 +180,7 @@ class _Run:
                 last = self.iteration == config.iterations
                 due = last or self.iteration % config.evaluation.every == 0
                 if due and self.iteration not in evaluated and not stop.asked:
-                    reporter.message(f"evaluating ...{_compiling(evaluation is None and not compiled)}")
+                    reporter.message(f"evaluating ...{_compiling(evaluation is None)}")
                     evaluation = self.evaluator.run(self.state, stop=lambda: stop.asked)
                     if evaluation is not None:
                         directory.record_evaluation(evaluation.columns(self.iteration, self.steps))

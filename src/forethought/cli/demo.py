@@ -30,7 +30,6 @@ def demo(out: str = "runs/demo", seed: int = 0) -> int:
         config = load_config("demo", overrides={"seed": seed})
     code = start(config, directory)
     if code:
-        print(f"interrupted; continue with: forethought train {directory}")
         return code
     from forethought.experiments.curves import draw_run
 
