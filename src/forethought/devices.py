@@ -37,16 +37,30 @@ def prepare(device: str) -> str:
         jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
     if device == "cpu":
         jax.config.update("jax_platforms", "cpu")
-    try:
-        found = jax.devices("gpu") if device == "gpu" else jax.devices()
-    except RuntimeError:
-        hint = gpu_hint() or "this machine seems to have none"
-        raise ConfigError(
-            f"device: 'gpu' given, but JAX finds no GPU ({hint}); allowed here are auto and cpu"
-        ) from None
+    found = select(device)
     if device == "gpu":
         jax.config.update("jax_default_device", found[0])
     return describe(found)
+
+
+def select(device: str) -> list:
+    """The JAX devices of a kind.
+
+    Args:
+        device: `auto` for JAX's first choice, `cpu` or `gpu`.
+
+    Raises:
+        ConfigError: `gpu` was asked for and JAX finds none; there is no falling back.
+    """
+    import jax
+
+    try:
+        return jax.devices(None if device == "auto" else device)
+    except RuntimeError:
+        hint = gpu_hint() or "this machine seems to have none"
+        raise ConfigError(
+            f"device: {device!r} given, but JAX finds no {device.upper()} ({hint}); allowed here are auto and cpu"
+        ) from None
 
 
 def describe(devices: list) -> str:

@@ -33,7 +33,7 @@ def examine() -> Iterator[tuple[str, str]]:
     """Name and value of one fact after the other; nothing is changed, and a failing check is a fact too."""
     yield "python", f"{platform.python_version()} on {platform.platform()}"
     for package in PACKAGES:
-        yield package, _version(package)
+        yield package, installed_version(package) or "not installed"
     yield "cores, memory", f"{os.cpu_count()}, {_memory()}"
     yield "device", _devices()
     cache = cache_directory()
@@ -42,6 +42,14 @@ def examine() -> Iterator[tuple[str, str]]:
     usage = shutil.disk_usage(Path.cwd())
     yield "disk here", f"{usage.free / 1e9:.1f} GB free of {usage.total / 1e9:.1f} GB"
     yield from data_digests()
+
+
+def installed_version(package: str) -> str | None:
+    """The version of an installed package; None if it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def data_digests() -> Iterator[tuple[str, str]]:
@@ -53,13 +61,6 @@ def data_digests() -> Iterator[tuple[str, str]]:
     for file in sorted(folder.iterdir(), key=lambda item: item.name):
         if file.name.endswith((".json", ".npz")):
             yield file.name, hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def _memory() -> str:

@@ -365,16 +365,22 @@ def describe_task(
 
     The evidence "from scratch" stands for the auxiliary source.
     """
-    for graph in (connectivity, evidence):
-        if task not in graph.ids:
-            raise KeyError(unknown_id(task, graph.ids))
-    c, e = connectivity.ids.index(task), evidence.ids.index(task)
-    evidence_weights = np.append(evidence.weights[:, [e]].toarray().ravel(), evidence.from_scratch[e])
-    return {
-        "sources": strongest(connectivity.weights[:, [c]].toarray().ravel(), connectivity.ids, k),
-        "targets": strongest(connectivity.weights[[c], :].toarray().ravel(), connectivity.ids, k),
-        "evidence": strongest(evidence_weights, (*evidence.ids, "from scratch"), k),
-    }
+    return describe_in(connectivity, task, k) | describe_in(evidence, task, k)
+
+
+def describe_in(
+    graph: LearningConnectivity | FeasibilityEvidence, task: str, k: int = 10
+) -> dict[str, list[tuple[str, float]]]:
+    """One graph's part of `describe_task`; a KeyError names a task that it does not know."""
+    if task not in graph.ids:
+        raise KeyError(unknown_id(task, graph.ids))
+    place = graph.ids.index(task)
+    incoming = graph.weights[:, [place]].toarray().ravel()
+    if isinstance(graph, FeasibilityEvidence):
+        weights = np.append(incoming, graph.from_scratch[place])
+        return {"evidence": strongest(weights, (*graph.ids, "from scratch"), k)}
+    outgoing = graph.weights[[place], :].toarray().ravel()
+    return {"sources": strongest(incoming, graph.ids, k), "targets": strongest(outgoing, graph.ids, k)}
 
 
 def _connectivity(size: int, selections: Any) -> sparse.csr_array:

@@ -48,7 +48,7 @@ class TaskSet(Sequence[Task]):
         if len(self._index) < len(self.ids):
             repeated = next(id for i, id in enumerate(self.ids) if self._index[id] != i)
             raise ValueError(f"the task id {repeated!r} occurs more than once; ids must be unique")
-        self.weights: Float[np.ndarray, " task"] = _checked_weights([t.weight for t in self._tasks], self.ids)
+        self.weights: Float[np.ndarray, " task"] = checked_weights([t.weight for t in self._tasks], self.ids)
 
     @classmethod
     def load(cls, path: str | Path) -> "TaskSet":
@@ -103,7 +103,7 @@ class TaskSet(Sequence[Task]):
 
     def with_weights(self, weights: Any) -> "TaskSet":
         """The same tasks with other weights: one number per task, >= 0, with a positive sum."""
-        checked = _checked_weights(weights, self.ids)
+        checked = checked_weights(weights, self.ids)
         return TaskSet(Task(t.id, t.text, float(w)) for t, w in zip(self._tasks, checked, strict=True))
 
     def with_target(self, id: str, share: float = 1.0) -> "TaskSet":
@@ -137,7 +137,8 @@ def unknown_id(id: object, known: Sequence[str]) -> str:
     return f"unknown task id {id!r}" + (f"; the nearest are {', '.join(map(repr, near))}" if near else "")
 
 
-def _checked_weights(weights: Any, ids: tuple[str, ...]) -> Float[np.ndarray, " task"]:
+def checked_weights(weights: Any, ids: tuple[str, ...]) -> Float[np.ndarray, " task"]:
+    """Weights as a read-only float64 array; a ValueError if they are not one finite number >= 0 a task, or all 0."""
     try:
         array = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError):

@@ -15,7 +15,6 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,8 @@ import numpy as np
 from forethought import checkpoint
 from forethought.config import RunConfig
 from forethought.curriculum import Curriculum, latest_per_environment
-from forethought.devices import describe
+from forethought.devices import describe, select
+from forethought.doctor import installed_version
 from forethought.evaluation import EvaluationResult, Evaluator
 from forethought.learner import Learner
 from forethought.progress import Reporter, make_reporter
@@ -90,7 +90,7 @@ def train(
     if existing is None:
         check_new(path)
     check_sinks(config.sinks)
-    device = select_device(config.device)
+    device = select(config.device)[0]
     reporter = reporter or make_reporter()
     with jax.default_device(device):
         from forethought.domains import load_domain
@@ -106,24 +106,6 @@ def train(
                 return run.go(directory, stop, describe([device]), continued=meta if resume else None)
             finally:
                 reporter.close()
-
-
-def select_device(name: str) -> Any:
-    """The device that a run computes on.
-
-    Args:
-        name: `auto` for JAX's first choice, `cpu` or `gpu`.
-
-    Raises:
-        ValueError: If there is none of that kind.
-    """
-    if name == "auto":
-        return jax.devices()[0]
-    try:
-        return jax.devices(name)[0]
-    except RuntimeError:
-        found = ", ".join(sorted({device.platform for device in jax.devices()}))
-        raise ValueError(f"device: {name!r} given, but JAX finds no such device, only: {found}") from None
 
 
 class _Run:
@@ -153,9 +135,7 @@ class _Run:
             seed=config.seed,
             chunk=config.evaluation.chunk,
         )
-        self.fixed: dict[int | str, int] = {
-            self.tasks.index(goal): count for goal, count in config.fixed_selections.items()
-        }
+        self.fixed = {self.tasks.index(goal): count for goal, count in config.fixed_selections.items()}
         self.key = jax.random.key(config.seed)
         self.state = self.learner.init(jax.random.fold_in(self.key, INITIALISATION))
         self.iteration = 0
@@ -239,14 +219,14 @@ class _Run:
         self.steps += config.steps_per_iteration_total
 
         seconds = time.perf_counter() - started
-        rates = np.asarray(curriculum.success_rate)
+        rates = curriculum.success_rate
         environment_metrics = jax.device_get(self.environment.metrics(rollout.environment))
         row = {
             "iteration": self.iteration,
             "steps": self.steps,
             "seconds": seconds,
             "steps_per_second": config.steps_per_iteration_total / seconds,
-            "mean_success_rate": float(rates[np.isfinite(rates)].mean()) if np.isfinite(rates).any() else None,
+            "mean_success_rate": float(rates.mean()),
             "goals_above_third": int((rates > 1 / 3).sum()),
             "episodes": len(outcomes),
             "successes": int(outcomes.sum()),
@@ -270,8 +250,8 @@ class _Run:
         curriculum = self.curriculum
         k = self.config.tasks.goals_per_iteration
         fixed = np.zeros(len(self.tasks))
-        for goal, count in self.config.fixed_selections.items():
-            fixed[self.tasks.index(goal)] = count
+        for goal, count in self.fixed.items():
+            fixed[goal] = count
         probabilities = np.array(curriculum.probabilities)
         return {
             "task": self.tasks.ids,
@@ -374,7 +354,7 @@ def _meta(domain: "Domain", device: Any, argv: Sequence[str] | None) -> dict[str
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "device": describe([device]),
         "host": platform.node(),
-        "versions": {"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES},
+        "versions": {"python": platform.python_version()} | {name: installed_version(name) for name in _PACKAGES},
         "git": _git(),
         "hashes": {
             "goals": domain.tasks.digest,
@@ -395,13 +375,6 @@ def _check_unchanged(config: RunConfig, directory: RunDirectory, meta: Mapping[s
     before, now = directory.meta["hashes"], meta["hashes"]
     if changed := [name for name in before if before[name] != now.get(name)]:
         raise ValueError(f"{', '.join(changed)} changed since {directory.path} began; it cannot go on")
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _git() -> dict[str, Any] | None:

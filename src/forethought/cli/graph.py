@@ -85,22 +85,11 @@ def _of_shipped(name: str, task: str, top: int) -> dict[str, list[tuple[str, flo
 
 
 def _of_file(path: Path, task: str, top: int) -> dict[str, list[tuple[str, float]]]:
-    import numpy as np
-
-    from forethought.graphs import FeasibilityEvidence, load_graph, strongest
+    from forethought.graphs import describe_in, load_graph
 
     if not path.is_file():
         raise UsageError(f"{path}: no such graph; name {' or '.join(SHIPPED)} (shipped) or a graph file")
     graph = load_graph(path)
     if task not in graph.ids:
         raise UsageError(f"{path} has no task {task!r}{nearest(task, graph.ids)}")
-    place = graph.ids.index(task)
-    incoming = graph.weights[:, [place]].toarray().ravel()
-    if isinstance(graph, FeasibilityEvidence):
-        ids = (*graph.ids, "from scratch")
-        return {"evidence": strongest(np.append(incoming, graph.from_scratch[place]), ids, top)}
-    outgoing = graph.weights[[place], :].toarray().ravel()
-    return {
-        "sources": strongest(incoming, graph.ids, top),
-        "targets": strongest(outgoing, graph.ids, top),
-    }
+    return describe_in(graph, task, top)

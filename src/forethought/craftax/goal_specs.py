@@ -1,10 +1,10 @@
 """What each of the 256 Craftax goals asks for, read from its id; needs no JAX."""
 
-import json
 import re
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Literal
+
+from forethought.craftax.shipped import goals
 
 Family = Literal[
     "have", "obtain", "enchant", "attribute", "reach", "place", "see", "adjacent", "damage", "defeat", "kill"
@@ -36,8 +36,7 @@ def goal_specs() -> tuple[GoalSpec, ...]:
 
 def goal_ids() -> tuple[str, ...]:
     """Give the ids of the benchmark goals in order."""
-    goals = json.loads(files("forethought.craftax").joinpath("data/goals.json").read_text(encoding="utf-8"))
-    return tuple(goal["id"] for goal in goals)
+    return goals().ids
 
 
 def parse_goal(goal_id: str) -> GoalSpec:

@@ -25,6 +25,7 @@ from forethought.curriculum.scores import (
     progress_signal,
     valued,
 )
+from forethought.tasks import checked_weights
 
 if TYPE_CHECKING:
     from forethought.graphs import FeasibilityEvidence, LearningConnectivity
@@ -78,7 +79,7 @@ class Curriculum:
         self.method, self._method = resolve(
             method, connectivity=connectivity is not None, feasibility=feasibility is not None
         )
-        self.weights = _checked_weights(tasks.weights if weights is None else weights, len(tasks))
+        self.weights = tasks.weights if weights is None else checked_weights(weights, tasks.ids)
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise ValueError(f"seed is {seed!r}; allowed: a whole number >= 0")
         weighted = np.flatnonzero(self.weights)
@@ -484,17 +485,6 @@ class _Decision:
             mixed += part.share * part.shares
         self.probabilities = mixed / mixed.sum()
         self.cumulative = np.cumsum(self.probabilities)
-
-
-def _checked_weights(weights: ArrayLike, size: int) -> Float64[np.ndarray, " task"]:
-    checked = np.array(weights, np.float64)
-    if checked.shape != (size,):
-        raise ValueError(f"weights have shape {checked.shape}; allowed: ({size},), one per task")
-    _refuse("weights", checked, ~(np.isfinite(checked) & (checked >= 0)), "finite and >= 0")
-    if not checked.sum() > 0:
-        raise ValueError("weights are all 0; allowed: a positive sum")
-    checked.setflags(write=False)
-    return checked
 
 
 def _refuse(name: str, values: np.ndarray, bad: np.ndarray, allowed: str) -> None:

@@ -168,6 +168,7 @@ def _draw_shares(
 def _warmup(run: RunDirectory) -> int | None:
     """Warm-up iterations of the run; None where the method has none."""
     from forethought.config import load_config
+    from forethought.curriculum import METHODS
 
     config = load_config(run.path / "config.toml")
-    return None if config.method in ("unif", "target") else config.curriculum.warmup
+    return config.curriculum.warmup if METHODS[config.method].adaptive else None
