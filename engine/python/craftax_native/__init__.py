@@ -1,0 +1,1 @@
+"""The rules of Craftax 1.6.1 in C++."""
