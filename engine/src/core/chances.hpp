@@ -25,14 +25,14 @@ enum ChanceWord : int {
 };
 
 template <class Word>
-CRAFTAX_FN constexpr void put_key(BasicKey<Word> key, Word* words) {
+CRAFTAX_PART_OF_CALLER CRAFTAX_FN constexpr void put_key(BasicKey<Word> key, Word* words) {
   words[0] = key.a;
   words[1] = key.b;
 }
 
 // The low word of jax.random.randint; enough for a span that is a power of two.
 template <class Word>
-CRAFTAX_FN constexpr Word integer_bits(BasicKey<Word> key) {
+CRAFTAX_PART_OF_CALLER CRAFTAX_FN constexpr Word integer_bits(BasicKey<Word> key) {
   return random_bits(child(key, 1));
 }
 
@@ -72,8 +72,8 @@ struct Chances {
 
 // Draws the words of a step from the game's key. `Word` may be a vector of keys' words.
 template <class Word>
-CRAFTAX_FN constexpr void draw_chances(BasicKey<Word> key, Word* words) {
-  const auto skip = [](BasicKey<Word>& chain) { chain = child(chain, 0); };
+CRAFTAX_PART_OF_CALLER CRAFTAX_FN constexpr void draw_chances(BasicKey<Word> key, Word* words) {
+  const auto skip = [](BasicKey<Word>& chain) CRAFTAX_PART_OF_CALLER { chain = child(chain, 0); };
 
   detail::put_key(key, words + detail::kInteractKey), skip(key);
   detail::put_key(key, words + detail::kReadKey), skip(key);

@@ -13,6 +13,13 @@
 #define CRAFTAX_FN inline
 #endif
 
+// For functions of vector words, which are compiled for several instruction sets by being part of their caller.
+#if defined(__GNUC__) && !defined(__CUDACC__)
+#define CRAFTAX_PART_OF_CALLER __attribute__((always_inline))
+#else
+#define CRAFTAX_PART_OF_CALLER
+#endif
+
 namespace craftax {
 
 inline constexpr int kSize = 48;           // rows and columns of a floor

@@ -20,17 +20,17 @@ using Key = BasicKey<std::uint32_t>;
 CRAFTAX_FN constexpr bool operator==(Key x, Key y) { return x.a == y.a && x.b == y.b; }
 
 template <int kBits, class Word>
-CRAFTAX_FN constexpr Word rotate_left(Word x) {
+CRAFTAX_PART_OF_CALLER CRAFTAX_FN constexpr Word rotate_left(Word x) {
   return (x << kBits) | (x >> (32 - kBits));
 }
 
 // Encrypts the counter (high, low) with the key; both words of the result.
 template <class Word>
-CRAFTAX_FN constexpr BasicKey<Word> threefry(BasicKey<Word> key, Word high, Word low) {
-  const Word third = key.a ^ key.b ^ Word(std::uint32_t{0x1BD11BDA} + Word{});
+CRAFTAX_PART_OF_CALLER CRAFTAX_FN constexpr BasicKey<Word> threefry(BasicKey<Word> key, Word high, Word low) {
+  const Word third = key.a ^ key.b ^ 0x1BD11BDAu;
   Word x = high + key.a;
   Word y = low + key.b;
-  const auto four_rounds = [&]<int r0, int r1, int r2, int r3>() {
+  const auto four_rounds = [&]<int r0, int r1, int r2, int r3>() CRAFTAX_PART_OF_CALLER {
     x += y, y = rotate_left<r0>(y) ^ x;
     x += y, y = rotate_left<r1>(y) ^ x;
     x += y, y = rotate_left<r2>(y) ^ x;
@@ -51,13 +51,13 @@ CRAFTAX_FN constexpr BasicKey<Word> threefry(BasicKey<Word> key, Word high, Word
 
 // Element `index` of jax.random.split(key, n), for any n; also jax.random.fold_in(key, index).
 template <class Word>
-CRAFTAX_FN constexpr BasicKey<Word> child(BasicKey<Word> key, std::uint32_t index) {
+CRAFTAX_PART_OF_CALLER CRAFTAX_FN constexpr BasicKey<Word> child(BasicKey<Word> key, std::uint32_t index) {
   return threefry(key, Word{}, Word(Word{} + index));
 }
 
 // Element `index` of jax.random.bits(key, shape), counted in row-major order.
 template <class Word>
-CRAFTAX_FN constexpr Word random_bits(BasicKey<Word> key, std::uint32_t index = 0) {
+CRAFTAX_PART_OF_CALLER CRAFTAX_FN constexpr Word random_bits(BasicKey<Word> key, std::uint32_t index = 0) {
   const BasicKey<Word> words = child(key, index);
   return words.a ^ words.b;
 }
