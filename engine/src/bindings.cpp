@@ -247,7 +247,7 @@ class Importer {
   void read(const char* name, const char* suffix, std::initializer_list<int> shape, Set set) {
     const std::string full = std::string(name) + suffix;
     if (!fields_.contains(full.c_str())) refuse("the field " + full + " is missing");
-    std::int64_t lengths[4];
+    std::int64_t lengths[4] = {};
     int axes = 0;
     for (const int length : shape) lengths[axes++] = length;
     const Array<T> array(full.c_str(), fields_[full.c_str()], lengths, axes);

@@ -42,8 +42,8 @@ struct Seat {
   std::int32_t goal;
   std::uint8_t held;    // the goal held before the episode's first step
   std::uint8_t active;  // false: finished, with the queue empty
-  std::uint8_t ended;   // by the step in progress
-  std::uint8_t success;
+  // What the step in progress leaves to be added up.
+  std::uint8_t stepped, ended, success, success_at_start, starting;
 };
 
 constexpr std::size_t round_up(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
