@@ -64,25 +64,39 @@ CRAFTAX_FN void show(const Mob (&mobs)[kSlots], int kind, Cell corner, std::uint
   }
 }
 
+// The eight channels of a cell without creatures, as one little-endian word.
+CRAFTAX_FN std::uint64_t channels(Block block, Item item, std::uint64_t visible) {
+  const std::uint64_t shown = static_cast<std::uint64_t>(block) | static_cast<std::uint64_t>(item) << 8 |
+                              std::uint64_t{1} << 8 * (kChannels - 1);
+  return shown & -visible;
+}
+
+// One row of the window, from where the map begins to where it ends; `out` is the first of its cells.
+CRAFTAX_FN void show_row(const Floor& floor, int row, int first_col, int last_col, std::uint8_t* out) {
+  const std::uint64_t lit = floor.lit[row] >> first_col;
+  const Block* blocks = floor.blocks[row] + first_col;
+  const Item* items = floor.items[row] + first_col;
+  const auto write = [&](int i) {
+    const std::uint64_t word = channels(blocks[i], items[i], lit >> i & 1);
+    std::memcpy(out + i * kChannels, &word, sizeof word);
+  };
+  if (last_col - first_col + 1 == kViewCols) {
+    for (int i = 0; i < kViewCols; ++i) write(i);  // a known length, which compilers unroll
+  } else {
+    for (int i = 0; i <= last_col - first_col; ++i) write(i);
+  }
+}
+
 CRAFTAX_FN void observe_cells(const State& state, std::uint8_t* cells) {
-  std::memset(cells, 0, kCellBytes);
   const Floor& floor = state.floor();
   const Cell corner = state.player.cell() - Cell{kViewRows / 2, kViewCols / 2};
-  const int first_col = at_least(corner.col, 0), last_col = at_most(corner.col + kViewCols - 1, kSize - 1);
+  const Cell far_corner = corner + Cell{kViewRows - 1, kViewCols - 1};
+  if (!in_bounds(corner) || !in_bounds(far_corner)) std::memset(cells, 0, kCellBytes);
+  const int first_col = at_least(corner.col, 0), last_col = at_most(far_corner.col, kSize - 1);
   const int last_row = last_view_row(state.player.row);
   for (int row = first_view_row(state.player.row); row <= last_row; ++row) {
-    const std::uint64_t lit = floor.lit[row];
-    const Block* blocks = floor.blocks[row];
-    const Item* items = floor.items[row];
-    std::uint8_t* out = cells + ((row - corner.row) * kViewCols - corner.col) * kChannels;
-    for (int col = first_col; col <= last_col; ++col) {
-      const std::uint64_t visible = lit >> col & 1;
-      // The eight channels of a cell as one little-endian word.
-      const std::uint64_t word = (static_cast<std::uint64_t>(blocks[col]) | static_cast<std::uint64_t>(items[col]) << 8 |
-                                  std::uint64_t{1} << 8 * (kChannels - 1)) &
-                                 -visible;
-      std::memcpy(out + col * kChannels, &word, sizeof word);
-    }
+    std::uint8_t* out = cells + ((row - corner.row) * kViewCols + first_col - corner.col) * kChannels;
+    show_row(floor, row, first_col, last_col, out);
   }
   const Mobs& mobs = state.here();
   show(mobs.melee, 0, corner, cells);
