@@ -81,8 +81,15 @@ inline constexpr SmoothRules kSmoothRules[6] = {
 
 namespace detail {
 
+// Where lava flows, and where its light falls from: the same cells but for rounding, as the reference fuses a product
+// and a sum for the one and not for the other.
+struct Lava {
+  Rows cells;
+  Rows lights;
+};
+
 // Lays out sea, coast, mountains, tunnels, caves and trees, and finds where lava will be.
-CRAFTAX_FN void lay_out(Floor& floor, KeyChain& keys, const SmoothRules& rules, Rows& lava) {
+CRAFTAX_FN void lay_out(Floor& floor, KeyChain& keys, const SmoothRules& rules, Lava& lava) {
   Noise water_noise, mountain_noise, tunnel_noise, tree_noise;
   make_noise<3, 3>(keys.next(), water_noise);
   keys.skip();
@@ -99,17 +106,17 @@ CRAFTAX_FN void lay_out(Floor& floor, KeyChain& keys, const SmoothRules& rules, 
   const float steepness = 1.0f / rules.mountain_distance;
   const std::uint32_t tree_limit = first_draw_above(rules.tree_rarity);
   for (int row = 0; row < kSize; ++row) {
-    std::int32_t blocks[kSize], trees[kSize], flows[kSize];
+    std::int32_t blocks[kSize], trees[kSize], flows[kSize], lights[kSize];
     for (int col = 0; col < kSize; ++col) {
       const Cell from_centre{row - kSize / 2, col - kSize / 2};
       const int squared = from_centre.row * from_centre.row + from_centre.col * from_centre.col;
       const float distance = std::sqrt(static_cast<float>(squared));
       const float near_shore = distance * 0.2f;
-      const float slope = distance * steepness;
+      const float slope = distance * steepness < rules.mountain_limit ? distance * steepness : rules.mountain_limit;
       const float water = std::fma(water_noise.values[row][col] - water_noise.lowest, water_noise.scale,
                                    near_shore < 1.0f ? near_shore : 1.0f) - 1.0f;
-      const float mountain = std::fma(mountain_noise.values[row][col] - mountain_noise.lowest, mountain_noise.scale,
-                                      0.05f) + (slope < rules.mountain_limit ? slope : rules.mountain_limit) - 1.0f;
+      const float rise = mountain_noise.values[row][col] - mountain_noise.lowest;
+      const float mountain = std::fma(rise, mountain_noise.scale, 0.05f) + slope - 1.0f;
       const float forest = tree_noise.at(row, col);
       const int tunnel = tunnels[row][col] | tunnels[col][row];
 
@@ -122,13 +129,16 @@ CRAFTAX_FN void lay_out(Floor& floor, KeyChain& keys, const SmoothRules& rules, 
       blocks[col] = block;
       trees[col] = (forest > rules.tree_noise) & (block == static_cast<int>(rules.ground));
       flows[col] = (mountain > kSummit) & (forest > 0.7f);
+      lights[col] = (rise * mountain_noise.scale + 0.05f + slope - 1.0f > kSummit) & (forest > 0.7f);
     }
-    std::uint8_t flags[kSize];
+    std::uint8_t flow_flags[kSize], light_flags[kSize];
     for (int col = 0; col < kSize; ++col) {
       floor.blocks[row][col] = static_cast<Block>(blocks[col]);
-      flags[col] = static_cast<std::uint8_t>(flows[col]);
+      flow_flags[col] = static_cast<std::uint8_t>(flows[col]);
+      light_flags[col] = static_cast<std::uint8_t>(lights[col]);
     }
-    lava[row] = pack(flags);
+    lava.cells[row] = pack(flow_flags);
+    lava.lights[row] = pack(light_flags);
     for (int col = 0; col < kSize; col += kBlock) {
       int present = 0;
       for (int i = 0; i < kBlock; ++i) present |= trees[col + i];
@@ -190,14 +200,15 @@ CRAFTAX_FN void light_up(Floor& floor, Cell ladder, const Rows& lava, bool lava_
 // the place is drawn, but holds no ladder).
 CRAFTAX_FN void generate_smooth(Floor& floor, FloorFacts& facts, Key key, const SmoothRules& rules) {
   KeyChain keys{key};
-  Rows lava, rows;
+  detail::Lava lava;
+  Rows rows;
   detail::lay_out(floor, keys, rules, lava);
   KeyChain ore_keys{keys.next()};
   for (const Ore& ore : rules.ores) {
     const Key ore_key = ore_keys.next();
     if (ore.chance > 0) scatter(floor, ore_key, ore.host, ore.block, ore.chance);
   }
-  detail::pour(floor, lava, rules.lava);
+  detail::pour(floor, lava.cells, rules.lava);
 
   // The place of a diamond that only an option of the reference makes; without it, the place becomes stone.
   const int stones = cells_with(floor, Block::stone, rows);
@@ -219,7 +230,7 @@ CRAFTAX_FN void generate_smooth(Floor& floor, FloorFacts& facts, Key key, const 
   for (auto& row : floor.light) {
     for (float& light : row) light = rules.bright ? 1.0f : 0.0f;
   }
-  if (!rules.bright) detail::light_up(floor, up, lava, rules.lava == Block::lava);
+  if (!rules.bright) detail::light_up(floor, up, lava.lights, rules.lava == Block::lava);
 }
 
 }  // namespace craftax
