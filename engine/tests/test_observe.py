@@ -75,7 +75,9 @@ def test_all_counts_round_as_the_reference_rounds_them():
         for shift, name in enumerate(COUNTS):
             fields[f"inventory.{name}"] = np.roll(part[0], shift)
         fields["inventory.potions"] = np.stack([np.roll(part[0], 11 + n) for n in range(6)], 1)
-        for shift, name in enumerate(("food", "drink", "energy", "mana", "xp", "dexterity", "strength", "intelligence")):
+        for shift, name in enumerate(
+            ("food", "drink", "energy", "mana", "xp", "dexterity", "strength", "intelligence")
+        ):
             fields[f"player_{name}"] = np.roll(part[0], 20 + shift)
         check(fields)
     assert len(values) <= 4 * BATCH
