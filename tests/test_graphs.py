@@ -222,3 +222,38 @@ def test_describe_task_gives_the_strongest_first():
     assert describe_task(CONNECTIVITY, EVIDENCE, "a")["evidence"] == [("from scratch", 1.0)]
     with pytest.raises(KeyError, match="unknown task id 'x'"):
         describe_task(CONNECTIVITY, EVIDENCE, "x")
+
+
+ASKED = [[0, 2, 1, 1], [2, 0, 0, 2], [1, 2, 0, 2], [2, 1, 1, 0]]
+
+
+def partly_asked():
+    return LearningConnectivity.from_selections(IDS, [[[], [0], [0], [2]], [[3], [0], [], []]], asked=ASKED)
+
+
+def test_a_weight_is_the_share_of_the_repetitions_that_asked(tmp_path):
+    graph = partly_asked()
+    assert graph.weights.toarray().tolist() == [[0, 1, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0.5], [0.5, 0, 0, 0]]
+    graph.save(tmp_path / "g.json")
+    again = LearningConnectivity.load(tmp_path / "g.json")
+    assert again.asked is not None
+    assert again.asked.toarray().tolist() == ASKED
+    assert (again.weights != graph.weights).nnz == 0
+    part = again.restrict(["ç", "a"])
+    assert part.asked is not None
+    assert part.asked.toarray().tolist() == [[0, 1], [1, 0]]
+    assert part.weights.toarray().tolist() == [[0, 0], [1, 0]]
+
+
+def test_counts_asked_that_cannot_be_are_named(tmp_path):
+    partly_asked().save(tmp_path / "g.json")
+    document = json.loads((tmp_path / "g.json").read_text())
+    for count, message in ((3, "in 3 repetitions"), (1, "more often than it was asked")):
+        document["asked"]["count"][0] = count
+        (tmp_path / "broken.json").write_text(json.dumps(document))
+        with pytest.raises(ValueError, match=f"'a' -> 'b' was .*{message}"):
+            LearningConnectivity.load(tmp_path / "broken.json")
+    del document["asked"]["count"]
+    (tmp_path / "broken.json").write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="asked must hold the lists source, target and count"):
+        load_graph(tmp_path / "broken.json")

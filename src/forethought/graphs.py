@@ -122,15 +122,25 @@ class LearningConnectivity(_Graph):
         weights: CSR, float64 [source target] in [0, 1], no self edges.
         selections: per repetition and target, the sources that were selected (positions in `ids`); None if the
             weights were given directly.
+        asked: CSR, int64 [source target], in how many repetitions a model was asked about the pair; None if it was
+            asked about every pair in each.
         provenance: where the judgments come from.
     """
 
     kind = "learning_connectivity"
 
-    def __init__(self, ids: Sequence[str], weights: Any, selections: Any = None, provenance: Provenance | None = None):
+    def __init__(
+        self,
+        ids: Sequence[str],
+        weights: Any,
+        selections: Any = None,
+        provenance: Provenance | None = None,
+        asked: sparse.csr_array | None = None,
+    ):
         self.ids = tuple(ids)
         self.weights = _csr(weights)
         self.selections = selections
+        self.asked = asked
         self.provenance = provenance or Provenance()
         _raise_first(_weight_problems(self.kind, self.ids, self.weights))
 
@@ -147,6 +157,7 @@ class LearningConnectivity(_Graph):
         ids: Sequence[str],
         selections: Sequence[Sequence[Sequence[int]]],
         provenance: Provenance | None = None,
+        asked: Any = None,
     ) -> "LearningConnectivity":
         """A graph from judgments: an edge's weight is the share of repetitions that include it (paper, Eq. 4).
 
@@ -154,17 +165,22 @@ class LearningConnectivity(_Graph):
             ids: the tasks.
             selections: `selections[r][t]` holds the positions of the sources selected for target t in repetition r.
             provenance: where the judgments come from.
+            asked: matrix [source target] of how many repetitions asked about each pair, if not all did; the weight is
+                then the share of those that did.
 
         >>> graph = LearningConnectivity.from_selections(["a", "b"], [[[], [0]], [[1], [0]]])
         >>> graph.weights.toarray().tolist()
         [[0.0, 1.0], [0.5, 0.0]]
         """
         kept = tuple(tuple(tuple(sorted(map(int, chosen))) for chosen in repetition) for repetition in selections)
-        _raise_first(_selection_problems(cls.kind, tuple(ids), kept))
-        return cls(ids, _connectivity(len(ids), kept), kept, provenance)
+        if asked is not None:
+            asked = _counts(sparse.coo_array(asked))
+        _raise_first(_selection_problems(cls.kind, tuple(ids), kept) or _asked_problems(tuple(ids), asked, kept))
+        return cls(ids, _connectivity(len(ids), kept, asked), kept, provenance, asked)
 
     def _content(self) -> dict[str, Any]:
-        return {"selections": self.selections, "weights": _edges(self.weights)}
+        asked = {} if self.asked is None else {"asked": _edges(self.asked, "count")}
+        return {"selections": self.selections, **asked, "weights": _edges(self.weights)}
 
     def _take(self, ids: tuple[str, ...], kept: Int[np.ndarray, " task"]) -> "LearningConnectivity":
         selections = None
@@ -174,19 +190,25 @@ class LearningConnectivity(_Graph):
                 tuple(tuple(sorted(new[s] for s in repetition[t] if s in new)) for t in kept)
                 for repetition in self.selections
             )
-        return type(self)(ids, self.weights[kept][:, kept], selections, self.provenance)
+        asked = None if self.asked is None else _counts(self.asked[kept][:, kept].tocoo())
+        return type(self)(ids, self.weights[kept][:, kept], selections, self.provenance, asked)
 
     @classmethod
     def _parse(cls, document: dict[str, Any]) -> "tuple[LearningConnectivity | None, list[str]]":
         ids, weights, provenance, problems = _parse_common(cls.kind, document)
         if problems:
             return None, problems
-        selections = _tuples(document.get("selections"))
+        selections, asked = _tuples(document.get("selections")), None
+        if "asked" in document:
+            entries, problems = _entries(document["asked"], "count", len(ids), "asked")
+            if problems or entries is None:
+                return None, problems
+            asked = _counts(entries)
         if selections is not None:
-            problems = _selection_problems(cls.kind, ids, selections)
-            if not problems and not _same(_connectivity(len(ids), selections), weights):
+            problems = _selection_problems(cls.kind, ids, selections) or _asked_problems(ids, asked, selections)
+            if not problems and not _same(_connectivity(len(ids), selections, asked), weights):
                 problems = ["the weights do not follow from the stored selections (Eq. 4)"]
-        return (None, problems) if problems else (cls(ids, weights, selections, provenance), [])
+        return (None, problems) if problems else (cls(ids, weights, selections, provenance, asked), [])
 
 
 class FeasibilityEvidence(_Graph):
@@ -383,12 +405,21 @@ def describe_in(
     return {"sources": strongest(incoming, graph.ids, k), "targets": strongest(outgoing, graph.ids, k)}
 
 
-def _connectivity(size: int, selections: Any) -> sparse.csr_array:
-    """Eq. 4, as counts divided by R, so that the weights are the nearest floats to r / R."""
-    edges = [(s, t) for repetition in selections for t, chosen in enumerate(repetition) for s in chosen]
+def votes_of(selections: Any, size: int) -> sparse.csr_array:
+    """In how many repetitions each source was selected for each target: CSR, float64 [source target]."""
+    edges = [(s, t) for repetition in selections for t, chosen in enumerate(repetition) for s in chosen or ()]
     rows, columns = np.array(edges, dtype=np.int64).reshape(-1, 2).T
-    counts = sparse.coo_array((np.ones(len(edges)), (rows, columns)), shape=(size, size)).tocsr()
-    return _csr(counts / len(selections))
+    return _csr(sparse.coo_array((np.ones(len(edges)), (rows, columns)), shape=(size, size)))
+
+
+def _connectivity(size: int, selections: Any, asked: sparse.csr_array | None) -> sparse.csr_array:
+    """Eq. 4, as counts divided by the repetitions that asked, so that the weights are the nearest floats to r / R."""
+    votes = votes_of(selections, size)
+    if asked is None:
+        return _csr(votes / len(selections))
+    entries = votes.tocoo()
+    shares = entries.data / asked[entries.coords]
+    return _csr(sparse.coo_array((shares, entries.coords), shape=votes.shape))
 
 
 def _evidence(size: int, selections: Any) -> tuple[sparse.csr_array, Float[np.ndarray, " task"]]:
@@ -429,9 +460,34 @@ def _same(a: sparse.csr_array, b: sparse.csr_array) -> bool:
     return difference.nnz == 0 or float(difference.max()) < 1e-9
 
 
-def _edges(weights: sparse.csr_array) -> dict[str, list[Any]]:
+def _counts(entries: sparse.coo_array) -> sparse.csr_array:
+    matrix = sparse.csr_array(entries, dtype=np.int64)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return matrix
+
+
+def _edges(weights: sparse.csr_array, name: str = "weight") -> dict[str, list[Any]]:
     entries = weights.tocoo()
-    return {"source": entries.row.tolist(), "target": entries.col.tolist(), "weight": entries.data.tolist()}
+    return {"source": entries.row.tolist(), "target": entries.col.tolist(), name: entries.data.tolist()}
+
+
+def _entries(edges: Any, name: str, size: int, what: str) -> tuple[sparse.coo_array | None, list[str]]:
+    """The matrix of a file's lists source, target and `name`, or what is wrong with them."""
+    try:
+        rows, columns = (np.array(edges[field], dtype=np.int64).reshape(-1) for field in ("source", "target"))
+        values = np.array(edges[name], dtype=np.float64).reshape(-1)
+    except (TypeError, KeyError, ValueError):
+        return None, [f"the field {what} must hold the lists source, target and {name}"]
+    if not len(rows) == len(columns) == len(values):
+        return None, [f"the source, target and {name} of the {what} differ in length"]
+    outside = [int(i) for i in (*rows, *columns) if not 0 <= i < size]
+    if outside:
+        return None, [f"an edge of the {what} names the position {outside[0]}; there are {size} tasks"]
+    if len(set(zip(rows.tolist(), columns.tolist(), strict=True))) < len(rows):
+        return None, [f"the {what} list an edge more than once"]
+    return sparse.coo_array((values, (rows, columns)), shape=(size, size)), []
 
 
 def _some(ids: Sequence[str], most: int = 5) -> str:
@@ -500,6 +556,26 @@ def _selection_problems(kind: str, ids: tuple[str, ...], selections: Any) -> lis
     return problems
 
 
+def _asked_problems(ids: tuple[str, ...], asked: sparse.csr_array | None, selections: Any) -> list[str]:
+    if asked is None:
+        return []
+    if asked.shape != (len(ids), len(ids)):
+        return [f"the counts asked have the shape {asked.shape}; {len(ids)} tasks need {(len(ids),) * 2}"]
+    entries = asked.tocoo()
+    bad = np.flatnonzero((entries.data < 0) | (entries.data > len(selections)))
+    problems = [
+        f"{ids[entries.row[i]]!r} -> {ids[entries.col[i]]!r} was asked about in {entries.data[i]} repetitions; "
+        f"there are {len(selections)}"
+        for i in bad[:20]
+    ]
+    votes = votes_of(selections, len(ids)).tocoo()
+    unasked = np.flatnonzero(votes.data > asked[votes.coords]) if votes.nnz else ()
+    return problems + [
+        f"{ids[votes.row[i]]!r} -> {ids[votes.col[i]]!r} was selected more often than it was asked about"
+        for i in unasked[:20]
+    ]
+
+
 def _read(path: str | Path) -> dict[str, Any]:
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -526,19 +602,9 @@ def _parse_common(
     stored = document.get("provenance")
     if not isinstance(stored, dict) or set(stored) - known:
         return *nothing, [f"the field provenance must be an object with fields among {', '.join(sorted(known))}"]
-    edges = document.get("weights") or {}
-    try:
-        rows, columns = (np.array(edges[name], dtype=np.int64).reshape(-1) for name in ("source", "target"))
-        values = np.array(edges["weight"], dtype=np.float64).reshape(-1)
-        if not len(rows) == len(columns) == len(values):
-            return *nothing, ["the weights' source, target and weight differ in length"]
-    except (TypeError, KeyError, ValueError):
-        return *nothing, ["the field weights must hold the lists source, target and weight"]
-    outside = [int(i) for i in (*rows, *columns) if not 0 <= i < len(ids)]
-    if outside:
-        return *nothing, [f"an edge names the position {outside[0]}; there are {len(ids)} tasks"]
-    if len(set(zip(rows.tolist(), columns.tolist(), strict=True))) < len(rows):
-        return *nothing, ["the weights list an edge more than once"]
-    weights = _csr(sparse.coo_array((values, (rows, columns)), shape=(len(ids), len(ids))))
+    entries, problems = _entries(document.get("weights"), "weight", len(ids), "weights")
+    if problems or entries is None:
+        return *nothing, problems
+    weights = _csr(entries)
     provenance = Provenance(**{**stored, "notes": tuple(stored.get("notes") or ())})
     return tuple(ids), weights, provenance, _weight_problems(kind, tuple(ids), weights)
