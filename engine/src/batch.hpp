@@ -2,6 +2,9 @@
 #pragma once
 
 #include "core/draw.hpp"
+#include "core/observe.hpp"
+#include "core/step.hpp"
+#include "core/world/world.hpp"
 #include "layout.hpp"
 #include "threads.hpp"
 
@@ -70,7 +73,9 @@ inline void start_all(const Batch& batch, Mode mode, const Key* keys, const std:
   header.steps = header.episodes = header.successes = header.successes_at_start = 0;
   header.worlds_used = static_cast<std::uint64_t>(header.num_envs);
   for_each_env(header.num_envs, threads, [&](int env) {
-    batch.seat(env) = {.key = keys[env], .goal = goals[env]};
+    Seat& seat = batch.seat(env) = {};
+    seat.key = keys[env];
+    seat.goal = goals[env];
     start_episode(batch, env);
     seen.take(batch.state(env), env);
   });
@@ -143,6 +148,11 @@ inline void begin(const Batch& batch, const Key* keys, const std::int32_t* goals
   detail::start_all(batch, Mode::evaluation, keys, goals, seen, threads);
 }
 
+// Episodes that the queue can still take.
+inline std::uint64_t room(const Header& header) {
+  return static_cast<std::uint64_t>(header.queue_capacity) - (header.queued - header.taken);
+}
+
 // Appends to the queue, which must have room.
 inline void enqueue(const Batch& batch, const Key* keys, const std::int32_t* goals, int count) {
   Header& header = batch.header();
@@ -190,6 +200,45 @@ inline void step(const Batch& batch, const std::int32_t* actions, Observations s
       seen.take(batch.state(env), env);
     });
   }
+}
+
+// Why `step` cannot be; null if it can.
+inline const char* find_fault_to_step(const Batch& batch) {
+  if (batch.header().mode == Mode::games) return "state holds plain games: start episodes with reset() or begin()";
+  for (int env = 0; env < batch.header().num_envs; ++env) {
+    if (batch.seat(env).goal < 0 || batch.seat(env).goal >= batch.header().num_goals) return "state is damaged";
+  }
+  return nullptr;
+}
+
+// The episode that each environment is in, one row an environment.
+struct Assignment {
+  std::int32_t* goal;
+  std::uint32_t* key;  // two words
+  std::int32_t* step;  // steps taken so far
+  bool* active;
+};
+
+inline void read_assignment(const Batch& batch, Assignment target) {
+  for (int env = 0; env < batch.header().num_envs; ++env) {
+    const Seat& seat = batch.seat(env);
+    target.goal[env] = seat.goal;
+    target.key[2 * env] = seat.key.a;
+    target.key[2 * env + 1] = seat.key.b;
+    target.step[env] = batch.state(env).timestep;
+    target.active[env] = seat.active;
+  }
+}
+
+// What has happened since the last reset or begin.
+inline constexpr int kCounts = 6;
+inline constexpr const char* kCountNames[kCounts] = {"steps",           "episodes", "successes", "successes_at_start",
+                                                     "worlds_used", "worlds_reused"};
+
+inline std::uint64_t count(const Header& header, int which) {
+  const std::uint64_t counts[kCounts] = {header.steps,       header.episodes, header.successes, header.successes_at_start,
+                                         header.worlds_used, 0};
+  return counts[which];
 }
 
 // Whether each goal holds without a step taken, one row an environment.

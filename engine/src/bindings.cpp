@@ -9,10 +9,14 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <vector>
 
 #include "arrays.hpp"
 #include "batch.hpp"
 #include "convert.hpp"
+#ifdef CRAFTAX_FFI
+#include "ffi.hpp"
+#endif
 
 namespace craftax {
 namespace {
@@ -65,16 +69,16 @@ const Key* as_keys(const std::uint32_t* words) { return reinterpret_cast<const K
 
 // A NumPy array of the shape given, zero, at a multiple of a cache line.
 template <class T>
-nb::object new_array(std::initializer_list<std::size_t> shape, T** data = nullptr) {
+nb::object new_array(const std::vector<std::size_t>& shape, T** data) {
   std::size_t count = 1;
   for (const std::size_t length : shape) count *= length;
   const std::size_t bytes = round_up(count * sizeof(T) + 1);
   void* memory = std::aligned_alloc(kLine, bytes);
   if (memory == nullptr) throw std::bad_alloc();
   std::memset(memory, 0, bytes);
-  if (data != nullptr) *data = static_cast<T*>(memory);
+  *data = static_cast<T*>(memory);
   nb::capsule owner(memory, [](void* p) noexcept { std::free(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T>(memory, shape, owner), nb::rv_policy::automatic);
+  return nb::cast(nb::ndarray<nb::numpy, T>(memory, shape.size(), shape.data(), owner), nb::rv_policy::automatic);
 }
 
 nb::object py_new_state(std::int64_t num_envs, nb::object goals, std::int64_t episode_limit,
@@ -91,7 +95,11 @@ nb::object py_new_state(std::int64_t num_envs, nb::object goals, std::int64_t ep
   for (int g = 0; g < num_goals; ++g) {
     Goal& goal = Batch(bytes).goals()[g];
     std::memcpy(&goal, table->data() + sizeof(Goal) * g, sizeof(Goal));
-    if (!is_valid(goal)) refuse("goals contain in row " + std::to_string(g) + " what is no goal");
+    if (!is_valid(goal)) {
+      std::string row;
+      for (std::size_t i = 0; i < sizeof(Goal); ++i) row += " " + std::to_string(table->at(sizeof(Goal) * g + i));
+      refuse("goals contain in row " + std::to_string(g) + " the codes" + row + ", which are no goal's");
+    }
   }
   return state;
 }
@@ -125,12 +133,121 @@ void py_step_games(nb::object state, nb::object actions, nb::object keys, nb::ob
              flags ? flags->data() : nullptr, workers);
 }
 
+// Arguments that start episodes: their keys and goals.
+struct Episodes {
+  Array<std::uint32_t> keys;
+  Array<std::int32_t> goals;
+
+  Episodes(const StateArray& batch, nb::handle keys_given, nb::handle goals_given, std::int64_t count)
+      : keys("keys", keys_given, {count, 2}), goals("goals", goals_given, {keys.length()}) {
+    if (batch.num_goals() == 0) refuse("state has no goals: name them in new_state()");
+    check_range("goals", goals.data(), goals.length(), static_cast<int>(batch.num_goals()));
+  }
+};
+
+struct ObservationArrays {
+  Array<std::uint8_t> cells;
+  Array<float> features;
+
+  ObservationArrays(const StateArray& batch, nb::handle cells_given, nb::handle features_given)
+      : cells("cells", cells_given, {batch.num_envs(), kViewRows, kViewCols, kChannels}, true),
+        features("features", features_given, {batch.num_envs(), kFeatures}, true) {}
+
+  Observations targets() const { return {cells.data(), features.data()}; }
+};
+
+void py_start(nb::object state, nb::object keys, nb::object goals, nb::object cells, nb::object features,
+              std::int64_t threads, bool training) {
+  const StateArray batch(state);
+  const Episodes episodes(batch, keys, goals, batch.num_envs());
+  const ObservationArrays seen(batch, cells, features);
+  const int workers = in_range("threads", threads, 1, kMaxThreads);
+  if (!training && batch->header().queue_capacity == 0) refuse("state has no queue: give new_state() a queue_capacity");
+  const nb::gil_scoped_release unlocked;
+  const auto start = training ? reset : begin;
+  start(*batch, as_keys(episodes.keys.data()), episodes.goals.data(), seen.targets(), workers);
+}
+
+void py_reset(nb::object state, nb::object keys, nb::object goals, nb::object cells, nb::object features,
+              std::int64_t threads) {
+  py_start(state, keys, goals, cells, features, threads, true);
+}
+
+void py_begin(nb::object state, nb::object keys, nb::object goals, nb::object cells, nb::object features,
+              std::int64_t threads) {
+  py_start(state, keys, goals, cells, features, threads, false);
+}
+
+void py_enqueue(nb::object state, nb::object keys, nb::object goals) {
+  const StateArray batch(state);
+  const Episodes episodes(batch, keys, goals, kAnyLength);
+  const Header& header = batch->header();
+  if (header.mode != Mode::evaluation) {
+    refuse("episodes are queued after begin(), but this state comes from " +
+           std::string(header.mode == Mode::training ? "reset()" : "new_state() or generate()"));
+  }
+  const std::int64_t left = static_cast<std::int64_t>(room(header));
+  if (episodes.goals.length() > left) {
+    refuse(std::to_string(episodes.goals.length()) + " episodes to queue, but there is room for " +
+           std::to_string(left) + " of " + std::to_string(header.queue_capacity));
+  }
+  enqueue(*batch, as_keys(episodes.keys.data()), episodes.goals.data(), static_cast<int>(episodes.goals.length()));
+}
+
+void py_step(nb::object state, nb::object actions, nb::object cells, nb::object features, nb::object success,
+             nb::object terminated, nb::object truncated, std::int64_t threads) {
+  const StateArray batch(state);
+  const std::int64_t n = batch.num_envs();
+  const Array<std::int32_t> chosen("actions", actions, {n});
+  check_range("actions", chosen.data(), n, kActions);
+  const ObservationArrays seen(batch, cells, features);
+  const Array<bool> successes("success", success, {n}, true);
+  const Array<bool> terminations("terminated", terminated, {n}, true);
+  const Array<bool> truncations("truncated", truncated, {n}, true);
+  const int workers = in_range("threads", threads, 1, kMaxThreads);
+  if (const char* fault = find_fault_to_step(*batch)) refuse(fault);
+  const nb::gil_scoped_release unlocked;
+  step(*batch, chosen.data(), seen.targets(), {successes.data(), terminations.data(), truncations.data()}, workers);
+}
+
+nb::tuple py_assignment(nb::object state) {
+  const StateArray batch(state, false);
+  const std::size_t n = static_cast<std::size_t>(batch.num_envs());
+  std::int32_t *goal = nullptr, *step = nullptr;
+  std::uint32_t* key = nullptr;
+  bool* active = nullptr;
+  const nb::tuple made = nb::make_tuple(new_array<std::int32_t>({n}, &goal), new_array<std::uint32_t>({n, 2}, &key),
+                                        new_array<std::int32_t>({n}, &step), new_array<bool>({n}, &active));
+  read_assignment(*batch, {goal, key, step, active});
+  return made;
+}
+
+nb::dict py_counts(nb::object state) {
+  const StateArray batch(state, false);
+  nb::dict counts;
+  for (int i = 0; i < kCounts; ++i) counts[kCountNames[i]] = count(batch->header(), i);
+  return counts;
+}
+
+nb::dict py_describe(nb::object state) {
+  const StateArray batch(state, false);
+  const Header& header = batch->header();
+  static const char* const kModes[] = {"games", "training", "evaluation"};
+  nb::dict facts;
+  facts["mode"] = kModes[static_cast<int>(header.mode)];
+  facts["num_envs"] = header.num_envs;
+  facts["num_goals"] = header.num_goals;
+  facts["episode_limit"] = header.episode_limit;
+  facts["queue_capacity"] = header.queue_capacity;
+  facts["waiting"] = header.queued - header.taken;
+  return facts;
+}
+
 void py_observe(nb::object state, nb::object cells, nb::object features) {
   const StateArray batch(state, false);
-  const Array<std::uint8_t> ids("cells", cells, {batch.num_envs(), kViewRows, kViewCols, 8}, true);
-  const Array<float> numbers("features", features, {batch.num_envs(), kFeatures}, true);
+  const ObservationArrays seen(batch, cells, features);
   const nb::gil_scoped_release unlocked;
-  for (int env = 0; env < batch.num_envs(); ++env) Observations{ids.data(), numbers.data()}.take(batch->state(env), env);
+  for (int env = 0; env < batch.num_envs(); ++env) seen.targets().take(batch->state(env), env);
 }
 
 nb::object py_holds(nb::object state) {
@@ -142,15 +259,50 @@ nb::object py_holds(nb::object state) {
   return made;
 }
 
-int count_of(std::initializer_list<int> shape) {
-  int count = 1;
-  for (const int length : shape) count *= length;
+nb::object py_reached(nb::object before, nb::object after, nb::object out) {
+  const StateArray earlier(before, false), later(after, false);
+  const std::size_t n = static_cast<std::size_t>(later.num_envs()), g = static_cast<std::size_t>(later.num_goals());
+  if (earlier.num_envs() != later.num_envs()) {
+    refuse("before has " + std::to_string(earlier.num_envs()) + " environments, but after has " + std::to_string(n));
+  }
+  bool* flags = nullptr;
+  std::optional<Array<bool>> given;
+  if (out.is_none()) {
+    out = new_array<bool>({n, g}, &flags);
+  } else {
+    given.emplace("out", out, std::initializer_list<std::int64_t>{later.num_envs(), later.num_goals()}, true);
+    flags = given->data();
+  }
+  for (std::size_t env = 0; env < n; ++env) {
+    const int i = static_cast<int>(env);
+    for (std::size_t goal = 0; goal < g; ++goal) {
+      flags[g * env + goal] = reached(earlier->state(i), later->state(i), later->goals()[goal]);
+    }
+  }
+  return out;
+}
+
+std::size_t count_of(std::initializer_list<int> shape) {
+  std::size_t count = 1;
+  for (const int length : shape) count *= static_cast<std::size_t>(length);
   return count;
 }
 
+// Writes a game's fields into arrays by name: new ones, or rows of those of many games.
 class Exporter {
  public:
   nb::dict fields;
+
+  // Arrays of one game.
+  Exporter() = default;
+  // Rows of `rows` games, in the arrays that `given` holds or in new ones.
+  Exporter(std::int64_t rows, nb::dict given) : fields(given), rows_(rows) {}
+
+  void write(State& game, std::int64_t row) {
+    row_ = row;
+    field_ = 0;
+    visit_env_state(game, *this);
+  }
 
   template <class Place, class Checked = bool>
   void integers(const char* name, const char* suffix, std::initializer_list<int> shape, Range, Place place,
@@ -177,16 +329,27 @@ class Exporter {
  private:
   template <class T, class Get>
   void fill(const char* name, const char* suffix, std::initializer_list<int> shape, Get get) {
-    std::size_t lengths[4];
-    std::size_t axes = 0;
-    for (const int length : shape) lengths[axes++] = static_cast<std::size_t>(length);
-    const int count = count_of(shape);
-    T* data = new T[count];
-    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-    for (int i = 0; i < count; ++i) data[i] = static_cast<T>(get(i));
-    const std::string full = std::string(name) + suffix;
-    fields[full.c_str()] = nb::ndarray<nb::numpy, T>(data, axes, lengths, owner);
+    if (row_ == 0) places_.push_back(place<T>(std::string(name) + suffix, shape));
+    const std::size_t count = count_of(shape);
+    T* const target = static_cast<T*>(places_[field_++]) + count * static_cast<std::size_t>(row_);
+    for (std::size_t i = 0; i < count; ++i) target[i] = static_cast<T>(get(static_cast<int>(i)));
   }
+
+  template <class T>
+  void* place(const std::string& name, std::initializer_list<int> shape) {
+    std::vector<std::int64_t> lengths(shape.begin(), shape.end());
+    if (rows_ >= 0) lengths.insert(lengths.begin(), rows_);
+    const int axes = static_cast<int>(lengths.size());
+    if (fields.contains(name.c_str())) return Array<T>(name.c_str(), fields[name.c_str()], lengths.data(), axes, true).data();
+    T* data = nullptr;
+    fields[name.c_str()] = new_array<T>({lengths.begin(), lengths.end()}, &data);
+    return data;
+  }
+
+  std::int64_t rows_ = -1;
+  std::int64_t row_ = 0;
+  std::size_t field_ = 0;
+  std::vector<void*> places_;
 };
 
 class Importer {
@@ -251,7 +414,7 @@ class Importer {
     int axes = 0;
     for (const int length : shape) lengths[axes++] = length;
     const Array<T> array(full.c_str(), fields_[full.c_str()], lengths, axes);
-    const int count = count_of(shape);
+    const int count = static_cast<int>(count_of(shape));
     for (int i = 0; i < count; ++i) set(full, i, array.at(i));
     seen_[full.c_str()] = true;
     ++known_;
@@ -262,14 +425,26 @@ class Importer {
   std::size_t known_ = 0;
 };
 
+void make_all_floors(State& game) {
+  for (int floor = 0; floor < kFloors; ++floor) generate_floor(game, floor);
+}
+
 nb::dict py_export_env(nb::object state, std::int64_t env) {
   const StateArray batch(state);
   State& game = batch->state(in_range("env", env, 0, batch.num_envs() - 1));
-  for (int floor = 0; floor < kFloors; ++floor) {
-    if (!(game.generated >> floor & 1)) generate_floor(game, floor);
-  }
+  make_all_floors(game);
   Exporter exporter;
-  visit_env_state(game, exporter);
+  exporter.write(game, 0);
+  return exporter.fields;
+}
+
+nb::dict py_export_all(nb::object state, nb::object out) {
+  const StateArray batch(state);
+  Exporter exporter(batch.num_envs(), out.is_none() ? nb::dict() : nb::cast<nb::dict>(out));
+  for (int env = 0; env < batch.num_envs(); ++env) {
+    make_all_floors(batch->state(env));
+    exporter.write(batch->state(env), env);
+  }
   return exporter.fields;
 }
 
@@ -292,12 +467,29 @@ NB_MODULE(_core, m) {
   m.def("new_state", &py_new_state, "num_envs"_a, "goals"_a = nb::none(), "episode_limit"_a = 4096,
         "queue_capacity"_a = 0);
   m.def("generate", &py_generate, "state"_a, "keys"_a, "threads"_a = 1);
+  m.def("reset", &py_reset, "state"_a, "keys"_a, "goals"_a, "cells"_a, "features"_a, "threads"_a = 1);
+  m.def("begin", &py_begin, "state"_a, "keys"_a, "goals"_a, "cells"_a, "features"_a, "threads"_a = 1);
+  m.def("enqueue", &py_enqueue, "state"_a, "keys"_a, "goals"_a);
+  m.def("step", &py_step, "state"_a, "actions"_a, "cells"_a, "features"_a, "success"_a, "terminated"_a, "truncated"_a,
+        "threads"_a = 1);
+  m.def("assignment", &py_assignment, "state"_a);
+  m.def("describe", &py_describe, "state"_a);
+  m.def("counts", &py_counts, "state"_a);
   m.def("step_games", &py_step_games, "state"_a, "actions"_a, "keys"_a.none(), "reward"_a, "done"_a,
         "reached"_a.none() = nb::none(), "threads"_a = 1);
   m.def("observe", &py_observe, "state"_a, "cells"_a, "features"_a);
   m.def("holds", &py_holds, "state"_a);
   m.def("export_env", &py_export_env, "state"_a, "env"_a);
+  m.def("export_all", &py_export_all, "state"_a, "out"_a = nb::none());
+  m.def("reached", &py_reached, "before"_a, "after"_a, "out"_a = nb::none());
   m.def("import_env", &py_import_env, "state"_a, "env"_a, "fields"_a);
+#ifdef CRAFTAX_FFI
+  nb::dict targets;
+  for (const ForeignFunction* function = foreign_functions(); function->name != nullptr; ++function) {
+    targets[function->name] = nb::capsule(function->address, "xla._CUSTOM_CALL_TARGET");
+  }
+  m.attr("ffi_targets") = targets;
+#endif
 }
 
 }  // namespace craftax

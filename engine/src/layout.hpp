@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "core/goals.hpp"
 #include "core/state.hpp"
-#include "parts.hpp"
 
 namespace craftax {
 

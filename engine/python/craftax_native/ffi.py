@@ -1,0 +1,116 @@
+"""The engine inside JAX programs: functions of arrays that may be compiled with `jax.jit`.
+
+A state is one uint8 array, which `step` changes in place where the caller gives it up (donation, a loop's carry) and
+copies otherwise.
+
+>>> import jax
+>>> from craftax_native import ffi
+>>> step = jax.jit(ffi.step, static_argnames="threads", donate_argnums=0)
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from craftax_native import _core
+
+if not hasattr(_core, "ffi_targets"):
+    raise ImportError(
+        "craftax_native was built without jaxlib, so it serves NumPy only; install jaxlib and build it again: "
+        "pip install --force-reinstall --no-deps craftax-native"
+    )
+
+import jax
+import jax.numpy as jnp
+
+for _name, _target in _core.ffi_targets.items():
+    jax.ffi.register_ffi_target(f"craftax_native_{_name}", _target, platform="cpu")
+
+CELLS = (9, 11, 8)
+FEATURES = 51
+COUNTS = ("steps", "episodes", "successes", "successes_at_start", "worlds_used", "worlds_reused")
+
+
+class Step(NamedTuple):
+    """What a step gives; arrays have one row per environment."""
+
+    state: jax.Array
+    """uint8, one axis."""
+    cells: jax.Array
+    """uint8[env, 9, 11, 8]: block, item, five creature ids, visible; of the next episode where one has ended."""
+    features: jax.Array
+    """float32[env, 51]."""
+    success: jax.Array
+    terminated: jax.Array
+    truncated: jax.Array
+
+
+class Assignment(NamedTuple):
+    """The episode that each environment is in."""
+
+    goal: jax.Array
+    """int32[env]."""
+    key: jax.Array
+    """uint32[env, 2]."""
+    step: jax.Array
+    """int32[env], steps taken so far."""
+    active: jax.Array
+    """bool[env]."""
+
+
+def step(state: jax.Array, actions: jax.Array, threads: int = 1) -> Step:
+    """Advance every environment of training or evaluation by one step.
+
+    Args:
+        state: uint8 array from `craftax_native.new_state`, started with `reset` or `begin`.
+        actions: int32[env], from 0 to 42.
+        threads: Threads that share the work; the result does not depend on it.
+
+    Raises:
+        jax.errors.JaxRuntimeError: when the program runs: the state is none of this engine's, or an action is out of
+            range. Nothing has been changed then.
+    """
+    (n,) = actions.shape
+    shapes = [
+        jax.ShapeDtypeStruct(state.shape, jnp.uint8),
+        jax.ShapeDtypeStruct((n, *CELLS), jnp.uint8),
+        jax.ShapeDtypeStruct((n, FEATURES), jnp.float32),
+        *[jax.ShapeDtypeStruct((n,), jnp.bool)] * 3,
+    ]
+    call = jax.ffi.ffi_call("craftax_native_step", _like(state, shapes), input_output_aliases={0: 0})
+    return Step(*call(state, actions, threads=np.int32(threads)))
+
+
+def enqueue(state: jax.Array, keys: jax.Array, goals: jax.Array) -> jax.Array:
+    """Append episodes to the queue of an evaluation: keys uint32[episode, 2] and goal numbers int32[episode].
+
+    Raises:
+        jax.errors.JaxRuntimeError: when the program runs: the queue has no room, the state is not one of evaluation,
+            or a goal number is out of range. Nothing has been changed then.
+    """
+    shape = _like(state, [jax.ShapeDtypeStruct(state.shape, jnp.uint8)])[0]
+    return jax.ffi.ffi_call("craftax_native_enqueue", shape, input_output_aliases={0: 0})(state, keys, goals)
+
+
+def assignment(state: jax.Array, num_envs: int) -> Assignment:
+    """The episode that each of `num_envs` environments is in."""
+    shapes = [
+        jax.ShapeDtypeStruct((num_envs,), jnp.int32),
+        jax.ShapeDtypeStruct((num_envs, 2), jnp.uint32),
+        jax.ShapeDtypeStruct((num_envs,), jnp.int32),
+        jax.ShapeDtypeStruct((num_envs,), jnp.bool),
+    ]
+    return Assignment(*jax.ffi.ffi_call("craftax_native_assignment", _like(state, shapes))(state))
+
+
+def counts(state: jax.Array) -> dict[str, jax.Array]:
+    """What has happened since the last `reset` or `begin`, as float32 numbers by name."""
+    shape = jax.ShapeDtypeStruct((len(COUNTS),), jnp.float32)
+    values = jax.ffi.ffi_call("craftax_native_counts", _like(state, [shape])[0])(state)
+    return {name: values[index] for index, name in enumerate(COUNTS)}
+
+
+def _like(state: jax.Array, shapes: list[jax.ShapeDtypeStruct]) -> list[jax.ShapeDtypeStruct]:
+    """The shapes, varying over the mesh axes that the state varies over (inside `jax.shard_map`)."""
+    varying = getattr(jax.typeof(state), "vma", None)
+    return [jax.ShapeDtypeStruct(s.shape, s.dtype, vma=varying) for s in shapes] if varying else shapes
