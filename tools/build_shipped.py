@@ -4,6 +4,7 @@ import hashlib
 
 from forethought.craftax.shipped import DATA, LEARNERS, goals, graph_path
 from forethought.graphs import Provenance
+from forethought.judging.prompts import default_template
 from forethought.judging.recorded import connectivity_from_judgments, evidence_from_judgments, read_judgments
 
 NOTE = (
@@ -32,8 +33,8 @@ def main() -> None:
 
 def provenance(kind: str, learner: str, block_sizes: dict[str, int], notes: tuple[str, ...]) -> Provenance:
     """What is known of the recorded judgments; the tokens used were not recorded."""
-    parts = (f"{kind}.md.j2", "environment.md", "goal_suite.md", f"learner_{learner}.md")
-    prompt = b"".join((DATA / "prompts" / part).read_bytes() for part in parts)
+    parts = ("environment.md", "goal_suite.md", f"learner_{learner}.md")
+    prompt = default_template(kind).encode() + b"".join((DATA / "prompts" / part).read_bytes() for part in parts)
     return Provenance(
         model_asked="Claude (Anthropic)",
         model_served="Claude (Anthropic)",

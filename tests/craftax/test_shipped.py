@@ -54,4 +54,4 @@ def test_embeddings_cover_the_goals_and_tell_them_apart():
 
 def test_prompts_ship():
     assert json.loads((shipped.DATA / "goals.json").read_text())[0]["id"] == "have_1_wood"
-    assert len(list((shipped.DATA / "prompts").glob("*.md*"))) == 7
+    assert len(list((shipped.DATA / "prompts").glob("*.md"))) == 5
