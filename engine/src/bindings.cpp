@@ -97,7 +97,7 @@ nb::object py_new_state(std::int64_t num_envs, nb::object goals, std::int64_t ep
     std::memcpy(&goal, table->data() + sizeof(Goal) * g, sizeof(Goal));
     if (!is_valid(goal)) {
       std::string row;
-      for (std::size_t i = 0; i < sizeof(Goal); ++i) row += " " + std::to_string(table->at(sizeof(Goal) * g + i));
+      for (std::size_t i = 0; i < sizeof(Goal); ++i) row.append(" ").append(std::to_string(table->at(sizeof(Goal) * g + i)));
       refuse("goals contain in row " + std::to_string(g) + " the codes" + row + ", which are no goal's");
     }
   }

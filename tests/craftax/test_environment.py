@@ -229,7 +229,7 @@ def test_changing_goals_compiles_nothing(env, trained):
         ({"num_envs": 2, "episode_limit": 0}, ValueError, "episode_limit is 0"),
         ({"num_envs": 4, "pool_size": 3}, ValueError, "pool_size is 3, but must be at least 4"),
         ({"num_envs": 4, "queue_capacity": 0}, ValueError, "queue_capacity is 0"),
-        ({"num_envs": 4, "goal_ids": ("have_1_woods",)}, KeyError, "have_1_woods.*nearest are have_1_wood,"),
+        ({"num_envs": 4, "goal_ids": ("have_1_woods",)}, KeyError, "have_1_woods.*nearest are 'have_1_wood',"),
     ],
 )
 def test_a_bad_argument_is_named(arguments, error, message):

@@ -7,7 +7,8 @@ import pytest
 from craftax.craftax.craftax_state import EnvState
 from craftax.craftax.renderer import render_craftax_symbolic
 
-from forethought.craftax.observation import OBSERVATION_SPEC, observe
+from forethought.craftax.interface import OBSERVATION_SPEC
+from forethought.craftax.observation import observe
 
 CASES = 600
 CREATURE = slice(42, 82)

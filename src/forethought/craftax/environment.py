@@ -1,20 +1,26 @@
 """Many Craftax worlds that step together, each with a goal of its own (the reference environment, pure JAX)."""
 
-import difflib
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from craftax.craftax.constants import Action
 from craftax.craftax.craftax_state import EnvParams, EnvState
 from craftax.craftax.game_logic import craftax_step
 from craftax.craftax.util.game_logic_utils import has_beaten_boss
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from forethought.craftax.goal_specs import goal_ids as benchmark_goal_ids
-from forethought.craftax.observation import OBSERVATION_SPEC, observe
+from forethought.craftax.interface import (
+    NUM_ACTIONS,
+    OBSERVATION_SPEC,
+    check_at_least,
+    check_evaluating,
+    check_room,
+    chosen_goals,
+    goal_numbers,
+)
+from forethought.craftax.observation import observe
+from forethought.craftax.shipped import goals as benchmark_goals
 from forethought.craftax.success import benchmark_success
 from forethought.craftax.worlds import STATIC, Start, WorldMaker, copy_start
 from forethought.environment import Assignment, Observation, ObservationSpec, Outcome
@@ -77,7 +83,7 @@ class CraftaxEnvironment:
         KeyError: A goal is not in the benchmark.
     """
 
-    num_actions: int = len(Action)
+    num_actions: int = NUM_ACTIONS
     observation_spec: ObservationSpec = OBSERVATION_SPEC
 
     def __init__(
@@ -88,16 +94,16 @@ class CraftaxEnvironment:
         pool_size: int | None = None,
         queue_capacity: int | None = None,
     ) -> None:
-        _check_at_least("num_envs", num_envs, 1)
-        _check_at_least("episode_limit", episode_limit, 1)
+        check_at_least("num_envs", num_envs, 1)
+        check_at_least("episode_limit", episode_limit, 1)
         self.num_envs = num_envs
         self.episode_limit = episode_limit
         self.pool_size = 2 * num_envs if pool_size is None else pool_size
-        _check_at_least("pool_size", self.pool_size, num_envs, " (the number of environments)")
+        check_at_least("pool_size", self.pool_size, num_envs, " (the number of environments)")
         self.queue_capacity = 4 * num_envs if queue_capacity is None else queue_capacity
-        _check_at_least("queue_capacity", self.queue_capacity, 1)
-        self.goal_ids = tuple(goal_ids) or benchmark_goal_ids()
-        self._goal_rows = _goal_rows(self.goal_ids)
+        check_at_least("queue_capacity", self.queue_capacity, 1)
+        self.goal_ids = chosen_goals(goal_ids)
+        self._goal_rows = benchmark_goals().indices(self.goal_ids)
         self._params = EnvParams(max_timesteps=episode_limit)
         self._maker = WorldMaker(self._params, 32 if jax.default_backend() == "cpu" else 256)
         self._start = jax.jit(self._take_first)
@@ -135,14 +141,9 @@ class CraftaxEnvironment:
             ValueError: The queue has no room for them, a goal is out of range, or the state is one of training.
         """
         goals = self._checked(goals, keys.shape[0])
-        if bool(state.training):
-            raise ValueError("episodes are queued after begin(), but this state comes from reset()")
+        check_evaluating(bool(state.training))
         queued = int(state.queued)
-        room = self.queue_capacity - (queued - int(state.taken))
-        if goals.shape[0] > room:
-            raise ValueError(
-                f"{goals.shape[0]} episodes to queue, but there is room for {room} of {self.queue_capacity}"
-            )
+        check_room(goals.shape[0], queued - int(state.taken), self.queue_capacity)
         shelf = self._maker.add(self._copy(state.shelf), keys, goals, queued)
         return state._replace(shelf=shelf, queued=jnp.asarray(queued + goals.shape[0], jnp.int32))
 
@@ -258,29 +259,8 @@ class CraftaxEnvironment:
         )
 
     def _checked(self, goals: Int[Array, " env"], count: int) -> Int[Array, " env"]:
-        numbers = np.asarray(goals)
-        if numbers.shape != (count,):
-            raise ValueError(f"goals have shape {numbers.shape}, but must be {count} integers, one per episode")
-        wrong = numbers[(numbers < 0) | (numbers >= len(self.goal_ids))]
-        if wrong.size:
-            raise ValueError(f"goals contain {wrong[0]}, but must be from 0 to {len(self.goal_ids) - 1}")
         # A copy, since the caller's array must outlive a state that is donated.
-        return jnp.array(numbers, jnp.int32)
-
-
-def _goal_rows(goal_ids: Sequence[str]) -> np.ndarray:
-    """Find the place of each goal in the benchmark's order."""
-    places = {name: place for place, name in enumerate(benchmark_goal_ids())}
-    for name in goal_ids:
-        if name not in places:
-            nearest = difflib.get_close_matches(name, places, n=3, cutoff=0)
-            raise KeyError(f"unknown goal {name!r} of the Craftax benchmark; the nearest are {', '.join(nearest)}")
-    return np.array([places[name] for name in goal_ids], np.int32)
-
-
-def _check_at_least(name: str, value: int, least: int, reason: str = "") -> None:
-    if value < least:
-        raise ValueError(f"{name} is {value}, but must be at least {least}{reason}")
+        return jnp.array(goal_numbers(goals, count, len(self.goal_ids)))
 
 
 def _count(flags: Bool[Array, " env"]) -> Int[Array, ""]:

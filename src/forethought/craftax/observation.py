@@ -10,16 +10,9 @@ from craftax.craftax.craftax_state import EnvState, Mobs
 from craftax.craftax.util.game_logic_utils import is_boss_vulnerable
 from jaxtyping import Array, Float, Int, UInt8
 
-from forethought.craftax.success import LIGHT_THRESHOLD, WINDOW
-from forethought.environment import CellTable, Observation, ObservationSpec
-
-OBSERVATION_SPEC = ObservationSpec(
-    *WINDOW,
-    (CellTable("block", 37), CellTable("item", 5), CellTable("creature", 41, 5), CellTable("visible", 2)),
-    51,
-)
-"""Channels of a cell: block, item, one creature id per class (melee, passive, ranged, creatures' projectiles,
-player's projectiles; 0 is none, else 1 + 8 x class + type), and whether the cell is visible."""
+from forethought.craftax.interface import WINDOW
+from forethought.craftax.success import LIGHT_THRESHOLD
+from forethought.environment import Observation
 
 
 def observe(state: EnvState) -> Observation:

@@ -20,9 +20,7 @@ from jax import Array, lax
 from jaxtyping import Bool, Int, Num
 
 from forethought.craftax.goal_specs import GoalSpec, goal_specs
-
-WINDOW = (9, 11)
-"""Rows and columns of the part of the map the agent sees, centred on it."""
+from forethought.craftax.interface import WINDOW
 
 LIGHT_THRESHOLD = 0.05
 """A cell is visible when its light is above this, as in the game's own observation."""
