@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from forethought.devices import cache_directory, describe, gpu_hint, prepare
+from forethought.domains import engine_fault
 
 PACKAGES = (
     "forethought",
@@ -18,6 +19,7 @@ PACKAGES = (
     "equinox",
     "optax",
     "craftax",
+    "craftax-native",
     "numpy",
     "scipy",
     "pydantic",
@@ -34,6 +36,7 @@ def examine() -> Iterator[tuple[str, str]]:
     yield "python", f"{platform.python_version()} on {platform.platform()}"
     for package in PACKAGES:
         yield package, installed_version(package) or "not installed"
+    yield "plays Craftax with", f"JAX: {fault}" if (fault := engine_fault()) else "the fast engine"
     yield "cores, memory", f"{os.cpu_count()}, {_memory()}"
     yield "device", _devices()
     cache = cache_directory()

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from craftax_native import _core
 from craftax_native._core import (
     assignment,
     begin,
@@ -23,7 +24,11 @@ from craftax_native._core import (
 
 __version__ = "0.1.0"
 
+HAS_FFI: bool = hasattr(_core, "ffi_targets")
+"""Whether `craftax_native.ffi` is there; it takes jaxlib when the package is built."""
+
 __all__ = [
+    "HAS_FFI",
     "assignment",
     "begin",
     "counts",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from forethought.cli.errors import bad_input
 
@@ -13,7 +14,7 @@ def command(arguments: Sequence[str]) -> int:
     return call(demo, arguments, "forethought demo")
 
 
-def demo(out: str = "runs/demo", seed: int = 0) -> int:
+def demo(out: str = "runs/demo", seed: int = 0, env: Literal["auto", "engine", "jax"] = "auto") -> int:
     """Train a small agent on Craftax on the CPU, within minutes.
 
     Evaluates it before and after, and draws its success and what the curriculum chose over time.
@@ -21,13 +22,14 @@ def demo(out: str = "runs/demo", seed: int = 0) -> int:
     Args:
         out: Directory for the results; if it exists, a number is added to the name.
         seed: Seed of the run.
+        env: What plays Craftax: engine, jax, or auto for the engine if it is installed.
     """
     from forethought.cli.train import start
     from forethought.config import load_config
 
     directory = free_directory(Path(out))
     with bad_input():
-        config = load_config("demo", overrides={"seed": seed})
+        config = load_config("demo", overrides={"seed": seed, "environment.backend": env})
     code = start(config, directory)
     if code:
         return code

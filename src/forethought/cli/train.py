@@ -23,6 +23,7 @@ that run exactly.
   forethought train paper my.toml --out runs/mine
   forethought train runs/mine
 
+  --env KIND       what plays Craftax: engine, jax, or auto for the engine if it is installed
   --out DIR        where the results go; must not exist (default: runs/<name>-<hash>-s<seed>)
   --dry-run        print the resolved configuration as TOML and stop
 
@@ -43,8 +44,10 @@ def command(arguments: Sequence[str]) -> int:
 
     if not arguments or {"-h", "--help"} & set(arguments):
         return _help(arguments)
-    fields = field_types() | {"out": str, "dry_run": bool}
+    fields = field_types() | {"out": str, "dry_run": bool, "env": str}
     layers, settings = split_settings(arguments, fields)
+    if "env" in settings:
+        settings["environment.backend"] = settings.pop("env")
     out, dry_run = settings.pop("out", None), settings.pop("dry_run", False)
     if not layers:
         raise UsageError("name a preset, a TOML file or the directory of a run (see forethought train --help)")
@@ -70,11 +73,12 @@ def start(config: "RunConfig", directory: Path, *, resume: bool = False) -> int:
     """
     with bad_input():
         from forethought.devices import prepare
-        from forethought.domains import load_domain
+        from forethought.domains import choose_backend, load_domain
         from forethought.rundir import check_new
 
         if not resume:
             check_new(directory)
+        config = choose_backend(config)
         load_domain(config)
         prepare(config.device)
     from forethought.progress import make_reporter

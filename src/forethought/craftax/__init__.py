@@ -4,16 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forethought.craftax.engine import EngineEnvironment
     from forethought.craftax.environment import CraftaxEnvironment
     from forethought.craftax.shipped import connectivity, embeddings, evidence, goals
 
-__all__ = ["CraftaxEnvironment", "connectivity", "embeddings", "evidence", "goals"]
+__all__ = ["CraftaxEnvironment", "EngineEnvironment", "connectivity", "embeddings", "evidence", "goals"]
+
+_ENVIRONMENTS = {"CraftaxEnvironment": "environment", "EngineEnvironment": "engine"}
 
 
 def __getattr__(name: str) -> Any:
     """Load the public names when first used; goals, graphs and embeddings need no JAX."""
-    if name == "CraftaxEnvironment":
-        return import_module("forethought.craftax.environment").CraftaxEnvironment
+    if name in _ENVIRONMENTS:
+        return getattr(import_module(f"forethought.craftax.{_ENVIRONMENTS[name]}"), name)
     if name in __all__:
         return getattr(import_module("forethought.craftax.shipped"), name)
     raise AttributeError(f"module 'forethought.craftax' has no attribute {name!r}")
