@@ -102,9 +102,8 @@ CRAFTAX_FN void weather(Floor& floor, Key key, Block rare_floor) {
     const std::uint64_t seen = walls[row] & (open << 1 | open >> 1 | above | below);
     const std::uint64_t rare_places = rare_floor == Block::path ? 0 : paths[row];
     for (int col = 0; col < kSize; col += kBlock) {
-      constexpr std::uint64_t kMask = (1 << kBlock) - 1;
       std::uint32_t draws[kBlock] = {};
-      if ((seen | rare_places) >> col & kMask) draw_block(key, row, col, draws);
+      if ((seen | rare_places) >> col & kBlockMask) draw_block(key, row, col, draws);
       for (int i = 0; i < kBlock; ++i) {
         Block& block = floor.blocks[row][col + i];
         const bool rare = draws[i] < limit;

@@ -13,7 +13,7 @@ using Rows = std::uint64_t[kSize];  // one word a row, bit c for column c
 
 inline constexpr std::uint64_t kWholeRow = (std::uint64_t{1} << kSize) - 1;
 inline constexpr int kBlock = 16;  // cells of a row that are drawn for together
-inline constexpr int kBlocksOfRow = kSize / kBlock;
+inline constexpr std::uint64_t kBlockMask = (std::uint64_t{1} << kBlock) - 1;
 
 // The numbers below which a uniform draw is less than the chance, as a count of the 2^23 values that draws have.
 CRAFTAX_FN constexpr std::uint32_t draws_below(float chance) {
@@ -38,13 +38,18 @@ CRAFTAX_FN std::uint64_t pack(const std::uint8_t (&flags)[kSize]) {
   return bits;
 }
 
+// The cells of the row with this block.
+CRAFTAX_FN std::uint64_t cells_with(const Block (&blocks)[kSize], Block block) {
+  std::uint8_t flags[kSize];
+  for (int col = 0; col < kSize; ++col) flags[col] = blocks[col] == block;
+  return pack(flags);
+}
+
 // The cells of the floor with this block; returns how many there are.
 CRAFTAX_FN int cells_with(const Floor& floor, Block block, Rows& rows) {
   int count = 0;
   for (int row = 0; row < kSize; ++row) {
-    std::uint8_t flags[kSize];
-    for (int col = 0; col < kSize; ++col) flags[col] = floor.blocks[row][col] == block;
-    rows[row] = pack(flags);
+    rows[row] = cells_with(floor.blocks[row], block);
     count += detail::count_bits(rows[row]);
   }
   return count;
@@ -62,14 +67,13 @@ CRAFTAX_FN void draw_block(Key key, int row, int col, std::uint32_t (&draws)[kBl
 CRAFTAX_FN void scatter(Floor& floor, Key key, Block from, Block to, float chance) {
   const std::uint32_t limit = draws_below(chance);
   for (int row = 0; row < kSize; ++row) {
+    const std::uint64_t present = cells_with(floor.blocks[row], from);
     for (int col = 0; col < kSize; col += kBlock) {
-      Block* blocks = &floor.blocks[row][col];
-      int present = 0;
-      for (int i = 0; i < kBlock; ++i) present |= blocks[i] == from;
-      if (present == 0) continue;
+      if ((present >> col & kBlockMask) == 0) continue;
       std::uint32_t draws[kBlock];
       draw_block(key, row, col, draws);
-      for (int i = 0; i < kBlock; ++i) blocks[i] = blocks[i] == from && draws[i] < limit ? to : blocks[i];
+      Block* blocks = &floor.blocks[row][col];
+      for (int i = 0; i < kBlock; ++i) blocks[i] = (blocks[i] == from) & (draws[i] < limit) ? to : blocks[i];
     }
   }
 }

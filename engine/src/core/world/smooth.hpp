@@ -81,6 +81,36 @@ inline constexpr SmoothRules kSmoothRules[6] = {
 
 namespace detail {
 
+// A square root for tables.
+constexpr float root(int square) {
+  double guess = square < 1 ? 0 : square;
+  for (int i = 0; i < 20 && guess > 0; ++i) guess = (guess + square / guess) / 2;
+  return static_cast<float>(guess);
+}
+
+// Distance from the middle of the floor, by rows from the middle row.
+struct Distances {
+  float of[kSize / 2 + 1][kSize];
+
+  constexpr Distances() : of{} {
+    for (int row = 0; row <= kSize / 2; ++row) {
+      for (int col = 0; col < kSize; ++col) {
+        const int cols = col - kSize / 2;
+        of[row][col] = root(row * row + cols * cols);
+      }
+    }
+  }
+};
+inline constexpr Distances kDistances{};
+
+CRAFTAX_FN float lesser(float x, float y) { return x < y ? x : y; }
+
+template <class Condition>
+CRAFTAX_FN void overlay(std::uint8_t (&blocks)[kSize], Block block, const Condition& condition) {
+  const auto code = static_cast<std::uint8_t>(block);
+  for (int col = 0; col < kSize; ++col) blocks[col] = condition(col) ? code : blocks[col];
+}
+
 // Where lava flows, and where its light falls from: the same cells but for rounding, as the reference fuses a product
 // and a sum for the one and not for the other.
 struct Lava {
@@ -103,51 +133,48 @@ CRAFTAX_FN void lay_out(Floor& floor, KeyChain& keys, const SmoothRules& rules, 
   for (int row = 0; row < kSize; ++row) {
     for (int col = 0; col < kSize; ++col) tunnels[row][col] = tunnel_noise.at(row, col) > 0.8f;
   }
-  const float steepness = 1.0f / rules.mountain_distance;
+  const float steepness = 1.0f / rules.mountain_distance, mountain_limit = rules.mountain_limit;
   const std::uint32_t tree_limit = first_draw_above(rules.tree_rarity);
   for (int row = 0; row < kSize; ++row) {
-    std::int32_t blocks[kSize], trees[kSize], flows[kSize], lights[kSize];
+    // Several loops, each without a branch, so that they compile to vector code.
+    float off_shore[kSize], slope[kSize], water[kSize], mountain[kSize], unfused_mountain[kSize], forest[kSize];
     for (int col = 0; col < kSize; ++col) {
-      const Cell from_centre{row - kSize / 2, col - kSize / 2};
-      const int squared = from_centre.row * from_centre.row + from_centre.col * from_centre.col;
-      const float distance = std::sqrt(static_cast<float>(squared));
-      const float near_shore = distance * 0.2f;
-      const float slope = distance * steepness < rules.mountain_limit ? distance * steepness : rules.mountain_limit;
-      const float water = std::fma(water_noise.values[row][col] - water_noise.lowest, water_noise.scale,
-                                   near_shore < 1.0f ? near_shore : 1.0f) - 1.0f;
-      const float rise = mountain_noise.values[row][col] - mountain_noise.lowest;
-      const float mountain = std::fma(rise, mountain_noise.scale, 0.05f) + slope - 1.0f;
-      const float forest = tree_noise.at(row, col);
-      const int tunnel = tunnels[row][col] | tunnels[col][row];
-
-      const int ground = static_cast<int>(rules.ground), sea = static_cast<int>(rules.sea);
-      int block = water > rules.sea_level ? sea : ground;
-      block = (water > kShore) & (block != sea) ? static_cast<int>(rules.coast) : block;
-      block = mountain > kFoothills ? static_cast<int>(rules.mountain) : block;
-      block = (mountain > kFoothills) & (tunnel != 0) ? static_cast<int>(rules.tunnel) : block;
-      block = (mountain > kSummit) & (water > 0.4f) ? static_cast<int>(rules.cave) : block;
-      blocks[col] = block;
-      trees[col] = (forest > rules.tree_noise) & (block == static_cast<int>(rules.ground));
-      flows[col] = (mountain > kSummit) & (forest > 0.7f);
-      lights[col] = (rise * mountain_noise.scale + 0.05f + slope - 1.0f > kSummit) & (forest > 0.7f);
+      const float distance = kDistances.of[absolute(row - kSize / 2)][col];
+      off_shore[col] = lesser(distance * 0.2f, 1.0f);
+      slope[col] = lesser(distance * steepness, mountain_limit);
     }
-    std::uint8_t flow_flags[kSize], light_flags[kSize];
+    for (int col = 0; col < kSize; ++col) {
+      const float depth = water_noise.values[row][col] - water_noise.lowest;
+      const float rise = mountain_noise.values[row][col] - mountain_noise.lowest;
+      water[col] = std::fma(depth, water_noise.scale, off_shore[col]) - 1.0f;
+      mountain[col] = std::fma(rise, mountain_noise.scale, 0.05f) + slope[col] - 1.0f;
+      unfused_mountain[col] = rise * mountain_noise.scale + 0.05f + slope[col] - 1.0f;
+      forest[col] = tree_noise.at(row, col);
+    }
+    std::uint8_t dug[kSize], blocks[kSize], trees[kSize], flows[kSize], lights[kSize];
+    for (int col = 0; col < kSize; ++col) dug[col] = tunnels[row][col] | tunnels[col][row];
+    std::memset(blocks, static_cast<int>(rules.ground), sizeof blocks);
+    overlay(blocks, rules.coast, [&](int col) { return (water[col] > kShore) & (rules.sea != rules.ground); });
+    overlay(blocks, rules.sea, [&](int col) { return water[col] > rules.sea_level; });
+    overlay(blocks, rules.mountain, [&](int col) { return mountain[col] > kFoothills; });
+    overlay(blocks, rules.tunnel, [&](int col) { return (mountain[col] > kFoothills) & (dug[col] != 0); });
+    overlay(blocks, rules.cave, [&](int col) { return (mountain[col] > kSummit) & (water[col] > 0.4f); });
     for (int col = 0; col < kSize; ++col) {
       floor.blocks[row][col] = static_cast<Block>(blocks[col]);
-      flow_flags[col] = static_cast<std::uint8_t>(flows[col]);
-      light_flags[col] = static_cast<std::uint8_t>(lights[col]);
+      trees[col] = (forest[col] > rules.tree_noise) & (blocks[col] == static_cast<std::uint8_t>(rules.ground));
+      flows[col] = (mountain[col] > kSummit) & (forest[col] > 0.7f);
+      lights[col] = (unfused_mountain[col] > kSummit) & (forest[col] > 0.7f);
     }
-    lava.cells[row] = pack(flow_flags);
-    lava.lights[row] = pack(light_flags);
+    lava.cells[row] = pack(flows);
+    lava.lights[row] = pack(lights);
+    const std::uint64_t groves = pack(trees);
     for (int col = 0; col < kSize; col += kBlock) {
-      int present = 0;
-      for (int i = 0; i < kBlock; ++i) present |= trees[col + i];
-      if (present == 0) continue;
+      if ((groves >> col & kBlockMask) == 0) continue;
       std::uint32_t draws[kBlock];
       draw_block(tree_key, row, col, draws);
+      Block* places = &floor.blocks[row][col];
       for (int i = 0; i < kBlock; ++i) {
-        Block& block = floor.blocks[row][col + i];
-        block = trees[col + i] != 0 && draws[i] >= tree_limit ? rules.tree : block;
+        places[i] = (trees[col + i] != 0) & (draws[i] >= tree_limit) ? rules.tree : places[i];
       }
     }
   }

@@ -6,6 +6,13 @@
 #include "dungeon.hpp"
 #include "smooth.hpp"
 
+// The generators' loops are compiled for each instruction set as parts of the one function that is.
+#if defined(__GNUC__) && !defined(__CUDACC__)
+#define CRAFTAX_WITH_PARTS __attribute__((flatten))
+#else
+#define CRAFTAX_WITH_PARTS
+#endif
+
 namespace craftax {
 
 namespace detail {
@@ -16,7 +23,7 @@ CRAFTAX_FN Key after_smooth_floors(Key world) { return child(world, 0); }
 }  // namespace detail
 
 // Makes the floor from the world's key, unless it has been made.
-CRAFTAX_FOR_EACH_CPU __attribute__((flatten)) CRAFTAX_FN void generate_floor(State& state, int floor) {
+CRAFTAX_FOR_EACH_CPU CRAFTAX_WITH_PARTS CRAFTAX_FN void generate_floor(State& state, int floor) {
   if (state.generated >> floor & 1) return;
   state.generated |= 1u << floor;
   // Where each floor stands among those of its kind, counted from one; the other kind then has none.
