@@ -210,8 +210,11 @@ def arena(rng: np.random.Generator) -> Fields:
 
 @pytest.mark.parametrize(
     "row",
-    [(11, 0, 1, 255), (0, 23, 1, 255), (0, 22, 1, 9), (0, 0, 1, 3), (1, 3, 1, 255), (1, 0, 3, 255), (2, 67, 1, 255)]
-    + [(3, 37, 1, 255), (4, 5, 1, 255), (5, 3, 1, 255), (9, 24, 1, 255), (10, 0, 2, 255), (6, 3, 1, 0)],
+    [
+        *((11, 0, 1, 255), (0, 23, 1, 255), (0, 22, 1, 9), (0, 0, 1, 3), (1, 3, 1, 255), (1, 0, 3, 255)),
+        *((2, 67, 1, 255), (3, 37, 1, 255), (4, 5, 1, 255), (5, 3, 1, 255), (6, 3, 1, 0), (9, 24, 1, 255)),
+        (10, 0, 2, 255),
+    ],
 )
 def test_a_row_that_is_no_goal_is_refused(row):
     with pytest.raises(ValueError, match=r"goals.*row 1"):
@@ -219,8 +222,7 @@ def test_a_row_that_is_no_goal_is_refused(row):
     assert _core.new_state(1, TABLE).ndim == 1
 
 
-def test_one_step_on_an_unchanged_game_is_judged_like_the_pair():
-    """The pair that `step_games` judges is the one that `reached` judges, for states kept by copying the array."""
+def test_a_step_is_judged_like_the_pair_of_states_around_it():
     rng = np.random.default_rng(4)
     state = into_engine(arena(rng), TABLE)
     old = state.copy()
