@@ -4,6 +4,8 @@ BIN := .venv/bin
 export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+ENGINE := engine/pyproject.toml engine/CMakeLists.txt $(shell find engine/src engine/python -type f -not -name '*.pyc')
+
 .PHONY: demo test lint types unit format setup clean
 
 demo: setup
@@ -12,8 +14,8 @@ demo: setup
 test: lint types unit
 
 lint: setup
-	$(BIN)/ruff check src tests benchmarks tools
-	$(BIN)/ruff format --check src tests benchmarks tools
+	$(BIN)/ruff check src tests benchmarks tools engine
+	$(BIN)/ruff format --check src tests benchmarks tools engine
 
 types: setup
 	$(BIN)/pyright
@@ -22,10 +24,10 @@ unit: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 format: setup
-	$(BIN)/ruff check --fix src tests benchmarks tools
-	$(BIN)/ruff format src tests benchmarks tools
+	$(BIN)/ruff check --fix src tests benchmarks tools engine
+	$(BIN)/ruff format src tests benchmarks tools engine
 
-setup: .venv/ready
+setup: .venv/ready .venv/engine
 
 .venv/ready: pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11, 3.12 or 3.13 is needed; name it with PYTHON=..."; exit 2; }
@@ -35,5 +37,11 @@ setup: .venv/ready
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
+# What the engine is built with comes first, so that it finds the headers of the jaxlib that it will meet.
+.venv/engine: .venv/ready $(ENGINE)
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt cmake nanobind ninja scikit-build-core
+	@if $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps ./engine > .venv/engine.log 2>&1; then touch $@; \
+		else echo "The fast engine was not built (no C++20 compiler? see .venv/engine.log): Craftax will be played with JAX."; fi
+
 clean:
-	rm -rf .venv .cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .cache .pytest_cache .ruff_cache build dist engine/build

@@ -8,7 +8,7 @@ copies otherwise.
 >>> step = jax.jit(ffi.step, static_argnames="threads", donate_argnums=0)
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,12 +72,12 @@ def step(state: jax.Array, actions: jax.Array, threads: int = 1) -> Step:
     """
     (n,) = actions.shape
     shapes = [
-        jax.ShapeDtypeStruct(state.shape, jnp.uint8),
-        jax.ShapeDtypeStruct((n, *CELLS), jnp.uint8),
-        jax.ShapeDtypeStruct((n, FEATURES), jnp.float32),
-        *[jax.ShapeDtypeStruct((n,), jnp.bool)] * 3,
+        _result(state, state.shape, jnp.uint8),
+        _result(state, (n, *CELLS), jnp.uint8),
+        _result(state, (n, FEATURES), jnp.float32),
+        *[_result(state, (n,), jnp.bool)] * 3,
     ]
-    call = jax.ffi.ffi_call("craftax_native_step", _like(state, shapes), input_output_aliases={0: 0})
+    call = jax.ffi.ffi_call("craftax_native_step", shapes, input_output_aliases={0: 0})
     return Step(*call(state, actions, threads=np.int32(threads)))
 
 
@@ -88,29 +88,28 @@ def enqueue(state: jax.Array, keys: jax.Array, goals: jax.Array) -> jax.Array:
         jax.errors.JaxRuntimeError: when the program runs: the queue has no room, the state is not one of evaluation,
             or a goal number is out of range. Nothing has been changed then.
     """
-    shape = _like(state, [jax.ShapeDtypeStruct(state.shape, jnp.uint8)])[0]
+    shape = _result(state, state.shape, jnp.uint8)
     return jax.ffi.ffi_call("craftax_native_enqueue", shape, input_output_aliases={0: 0})(state, keys, goals)
 
 
 def assignment(state: jax.Array, num_envs: int) -> Assignment:
     """The episode that each of `num_envs` environments is in."""
     shapes = [
-        jax.ShapeDtypeStruct((num_envs,), jnp.int32),
-        jax.ShapeDtypeStruct((num_envs, 2), jnp.uint32),
-        jax.ShapeDtypeStruct((num_envs,), jnp.int32),
-        jax.ShapeDtypeStruct((num_envs,), jnp.bool),
+        _result(state, (num_envs,), jnp.int32),
+        _result(state, (num_envs, 2), jnp.uint32),
+        _result(state, (num_envs,), jnp.int32),
+        _result(state, (num_envs,), jnp.bool),
     ]
-    return Assignment(*jax.ffi.ffi_call("craftax_native_assignment", _like(state, shapes))(state))
+    return Assignment(*jax.ffi.ffi_call("craftax_native_assignment", shapes)(state))
 
 
 def counts(state: jax.Array) -> dict[str, jax.Array]:
     """What has happened since the last `reset` or `begin`, as float32 numbers by name."""
-    shape = jax.ShapeDtypeStruct((len(COUNTS),), jnp.float32)
-    values = jax.ffi.ffi_call("craftax_native_counts", _like(state, [shape])[0])(state)
+    shape = _result(state, (len(COUNTS),), jnp.float32)
+    values = jax.ffi.ffi_call("craftax_native_counts", shape)(state)
     return {name: values[index] for index, name in enumerate(COUNTS)}
 
 
-def _like(state: jax.Array, shapes: list[jax.ShapeDtypeStruct]) -> list[jax.ShapeDtypeStruct]:
-    """The shapes, varying over the mesh axes that the state varies over (inside `jax.shard_map`)."""
-    varying = getattr(jax.typeof(state), "vma", None)
-    return [jax.ShapeDtypeStruct(s.shape, s.dtype, vma=varying) for s in shapes] if varying else shapes
+def _result(state: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.ShapeDtypeStruct:
+    """The type of a result, which inside `jax.shard_map` differs from device to device as the state does."""
+    return jax.eval_shape(lambda bytes: jnp.broadcast_to(bytes[0].astype(dtype), shape), state)
