@@ -2,6 +2,7 @@
 
 import numpy as np
 from conformance.fields import CREATURES, FLOORS, KINDS, PROJECTILES, SIZE, SLOTS, Fields, one
+
 from craftax_native import _core
 
 BRIGHTNESS = np.float32([0, 0.049, 0.05, np.nextafter(np.float32(0.05), np.float32(1)), 0.0501, 0.3, 1])

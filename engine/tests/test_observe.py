@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from conformance.fields import Fields
 from conformance.reference import unflatten
-from craftax_native import _core
 from random_states import COUNTS, into_engine, random_states
 
+from craftax_native import _core
 from forethought.craftax.observation import observe
 
 BATCH = 128
