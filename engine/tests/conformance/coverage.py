@@ -65,17 +65,26 @@ class Coverage:
         kills = (after["monsters_killed"] - before["monsters_killed"]).sum(axis=1)
         self._tally("two monsters killed at once", kills > 1)
         for mobs in (*CREATURES, *PROJECTILES):
-            old = {part: before[f"{mobs}.{part}"][every, floor] for part in ("mask", "type_id", "health", "attack_cooldown")}
+            old = {
+                part: before[f"{mobs}.{part}"][every, floor]
+                for part in ("mask", "type_id", "health", "attack_cooldown")
+            }
             new = {part: after[f"{mobs}.{part}"][every, floor] for part in old}
-            self._count(f"{mobs} of type {{}}", np.bincount(new["type_id"][new["mask"]], minlength=8), tuple("01234567"))
+            self._count(
+                f"{mobs} of type {{}}", np.bincount(new["type_id"][new["mask"]], minlength=8), tuple("01234567")
+            )
             appeared, gone = ~old["mask"] & new["mask"], old["mask"] & ~new["mask"] & same[:, None]
             self._tally(f"{mobs} appear", appeared)
             if mobs in CREATURES:
                 dead = gone & (new["health"] <= 0)
-                self._count(f"{mobs} killed of type {{}}", np.bincount(old["type_id"][dead], minlength=8), tuple("01234567"))
+                self._count(
+                    f"{mobs} killed of type {{}}", np.bincount(old["type_id"][dead], minlength=8), tuple("01234567")
+                )
                 self._tally(f"{mobs} despawn", gone & (new["health"] > 0))
                 hurt = old["mask"] & new["mask"] & (new["health"] < old["health"]) & same[:, None]
-                self._count(f"{mobs} hurt of type {{}}", np.bincount(old["type_id"][hurt], minlength=8), tuple("01234567"))
+                self._count(
+                    f"{mobs} hurt of type {{}}", np.bincount(old["type_id"][hurt], minlength=8), tuple("01234567")
+                )
                 if mobs != "passive_mobs":
                     attack = new["mask"] & (new["attack_cooldown"] > old["attack_cooldown"])
                     types = np.bincount(new["type_id"][attack], minlength=8)
@@ -102,7 +111,9 @@ class Coverage:
         fighting = after["player_level"] == 8
         self._tally("boss wave", fighting & (before["boss_timesteps_to_spawn_this_round"] >= 1))
         for floor in range(9):
-            self._tally(f"first chest of floor {floor}", after["chests_opened"][:, floor] & ~before["chests_opened"][:, floor])
+            self._tally(
+                f"first chest of floor {floor}", after["chests_opened"][:, floor] & ~before["chests_opened"][:, floor]
+            )
         for name in ("dexterity", "strength", "intelligence"):
             old, new = before[f"player_{name}"], after[f"player_{name}"]
             for level in range(2, 6):

@@ -92,7 +92,14 @@ def inside(cell: Cell) -> bool:
 
 
 def put_creature(
-    fields: Fields, mobs: str, slot: int, cell: Cell, kind: int, health: float, cooldown: int = 0, floor: int | None = None
+    fields: Fields,
+    mobs: str,
+    slot: int,
+    cell: Cell,
+    kind: int,
+    health: float,
+    cooldown: int = 0,
+    floor: int | None = None,
 ) -> None:
     """Let a creature stand somewhere; what the slot held before is gone."""
     floor = level(fields) if floor is None else floor

@@ -29,7 +29,9 @@ _CHANCE = {
     "reader": _chances({"read": 4.0, "drink": 2.0, "cast": 2.0, "noop": 10.0, "level_up": 1.0, "left": 1.0}),
     "enchanter": _chances(_MOVE | {"enchant": 4.0, "do": 1.0}),
     "gardener": _chances(_MOVE | {"place_plant": 4.0, "do": 8.0, "noop": 4.0}),
-    "pusher": _chances({name: 2.0 for name in _MOVE} | {"do": 4.0, "place": 1.0, "shoot": 2.0, "cast": 1.0, "noop": 2.0}),
+    "pusher": _chances(
+        {name: 2.0 for name in _MOVE} | {"do": 4.0, "place": 1.0, "shoot": 2.0, "cast": 1.0, "noop": 2.0}
+    ),
     "sleeper": _chances({"sleep": 5.0, "rest": 4.0, "noop": 2.0, "do": 0.5} | dict.fromkeys(_MOVE, 0.3)),
     "looter": _chances(_MOVE | {"do": 5.0}),
     "digger": _chances(_MOVE | {"do": 6.0, "place_stone": 0.5}),
@@ -82,7 +84,9 @@ class Players:
         if unknown:
             raise KeyError(f"unknown policy {unknown[0]!r}; there are {', '.join(names())}")
         self._rng = np.random.default_rng(seed)
-        self._members = {name: np.flatnonzero([policy == name for policy in policies]) for name in sorted(set(policies))}
+        self._members = {
+            name: np.flatnonzero([policy == name for policy in policies]) for name in sorted(set(policies))
+        }
 
     def actions(self, states: Fields, step: int) -> np.ndarray:
         """The next action of every environment, int32[n], from the states before it."""

@@ -1,6 +1,6 @@
 """Plays the scenarios with Craftax itself and records every field of every step.
 
-    python -m conformance.record games.npz --steps 300
+python -m conformance.record games.npz --steps 300
 """
 
 import argparse
@@ -14,9 +14,7 @@ from .coverage import Coverage
 from .fields import Fields, copy, one
 from .policies import Players
 from .recording import Recording
-from .scenarios import SCENARIOS, Scenario, seats, starts
-
-MAX_TIMESTEPS = 10_000
+from .scenarios import MAX_TIMESTEPS, SCENARIOS, Scenario, seats, starts
 
 
 def record(steps: int, scenarios: tuple[Scenario, ...] = SCENARIOS, seed: int = 0, worlds: int = 64) -> Recording:
@@ -54,7 +52,7 @@ def record(steps: int, scenarios: tuple[Scenario, ...] = SCENARIOS, seed: int = 
         coverage.add(states, actions, after, np.asarray(done))
         changes.apply(states)
         del after  # its arrays are views of what the next step overwrites
-    recording.notes["coverage"] = coverage.to_json()
+    recording.notes |= {"coverage": coverage.to_json(), "worlds": keys.tolist()}
     return recording
 
 

@@ -13,6 +13,9 @@ from . import editing as edit
 from .fields import COUNTERS, CREATURES, PROJECTILES, SIZE, SLOTS, Fields, copy, one, stack
 from .names import BOSS_FLOOR, OFFSETS, Block, Item
 
+MAX_TIMESTEPS = 100_000
+"""The game's own limit."""
+
 Edit = Callable[[Fields, np.random.Generator, int], None]
 """Changes a state in place; gets the number of the environment among those of its scenario."""
 
@@ -54,7 +57,9 @@ def starts(worlds: Fields, places: list[Seat], rng: np.random.Generator) -> Fiel
     for index, place in enumerate(places):
         fields = copy(one(worlds, index % number_of_worlds))
         # Places that share a world have chances of their own.
-        fields["state_rng"][...] = rng.integers(0, 2**32, 2, np.uint32) if index >= number_of_worlds else fields["state_rng"]
+        fields["state_rng"][...] = (
+            rng.integers(0, 2**32, 2, np.uint32) if index >= number_of_worlds else fields["state_rng"]
+        )
         place.scenario.start(fields, rng, place.number)
         states.append(fields)
     return stack(states)
@@ -71,7 +76,7 @@ def _floor(fields: Fields, rng: np.random.Generator, number: int) -> None:
     edit.equip(fields, int(rng.integers(0, 5)), int(rng.integers(0, 3)))
     edit.put(fields, learned_spells=rng.random(2) < 0.5, player_xp=int(rng.integers(0, 3)))
     edit.put(fields, monsters_killed=rng.integers(5, 10, 9))
-    edit.set_time(fields, int(rng.integers(0, 600)))
+    edit.set_time(fields, int(rng.integers(0, 98_000)))
     ladder = fields["up_ladders"][floor]
     cell = (int(ladder[0]), int(ladder[1])) if number % 2 else edit.free_cell(fields, floor, rng)
     edit.stand(fields, floor, cell)
@@ -199,7 +204,7 @@ def _arena(fields: Fields, rng: np.random.Generator, number: int) -> None:
     edit.equip(fields, int(rng.integers(0, 5)), int(rng.integers(0, 3)))
     edit.put(fields, learned_spells=True)
     edit.stand(fields, number % 9, (int(rng.integers(8, 40)), int(rng.integers(8, 40))))
-    edit.set_time(fields, int(rng.integers(0, 300)))
+    edit.set_time(fields, int(rng.integers(0, 98_000)))
     _muster(fields, rng, number)
 
 
@@ -273,7 +278,9 @@ def _push_out(fields: Fields, rng: np.random.Generator, number: int) -> None:
             direction = OFFSETS[rng.integers(1, 5)]
             edit.put_projectile(fields, mobs, slot, start, direction, int(rng.integers(0, 8)))
     for mobs in ("melee_mobs", "ranged_mobs", "passive_mobs"):
-        edit.put_creature(fields, mobs, 0, edit.free_cell(fields, floor, rng, (row, col), 3), int(rng.integers(0, 3)), 5)
+        edit.put_creature(
+            fields, mobs, 0, edit.free_cell(fields, floor, rng, (row, col), 3), int(rng.integers(0, 3)), 5
+        )
     edit.put(fields, player_direction=int(rng.integers(1, 5)))
 
 
@@ -288,7 +295,9 @@ def _range(fields: Fields, rng: np.random.Generator, number: int) -> None:
 def _volley(fields: Fields, rng: np.random.Generator, number: int) -> None:
     edit.heal(fields)
     edit.clear(fields, 5)
-    edit.put(fields, inventory__arrows=9, armour_enchantments=rng.integers(0, 3, 4), inventory__armour=rng.integers(0, 3, 4))
+    edit.put(
+        fields, inventory__arrows=9, armour_enchantments=rng.integers(0, 3, 4), inventory__armour=rng.integers(0, 3, 4)
+    )
     edit.put(fields, is_sleeping=number % 4 == 1, is_resting=number % 4 == 2)
     floor, center = edit.level(fields), edit.here(fields)
     targets = [Block.furnace, Block.crafting_table, Block.water, Block.lava, Block.stone, Block.ice_shrub, Block.plant]
@@ -308,10 +317,12 @@ def _volley(fields: Fields, rng: np.random.Generator, number: int) -> None:
 
 def _bed(fields: Fields, rng: np.random.Generator, number: int) -> None:
     edit.grow(fields, 1 + number % 5)
-    edit.set_time(fields, int(rng.integers(0, 300)))
+    edit.set_time(fields, int(rng.integers(0, 98_000)))
     edit.put(fields, player_energy=int(rng.integers(0, 9)), player_health=int(rng.integers(1, 9)))
     edit.put(fields, player_food=int(rng.integers(0, 9)), player_drink=int(rng.integers(0, 9)))
-    edit.put(fields, player_fatigue=float(rng.integers(-10, 30)), is_sleeping=number % 4 == 0, is_resting=number % 4 == 1)
+    edit.put(
+        fields, player_fatigue=float(rng.integers(-10, 30)), is_sleeping=number % 4 == 0, is_resting=number % 4 == 1
+    )
     if number % 2:
         edit.stand(fields, number % 9, edit.free_cell(fields, number % 9, rng))
 
@@ -361,26 +372,27 @@ def _bury(fields: Fields, rng: np.random.Generator, number: int) -> None:
 
 
 def _curfew(fields: Fields, rng: np.random.Generator, number: int) -> None:
-    edit.set_time(fields, 9_500 + 100 * number)
+    edit.set_time(fields, MAX_TIMESTEPS - 500 - 100 * number)
 
 
 SCENARIOS = (
-    Scenario("born", 48, ("random", "weighted", "seeker", "seeker"), _untouched),
-    Scenario("floor", 36, ("weighted", "seeker", "fighter", "random", "placer"), _floor),
-    Scenario("floor, healed", 36, ("seeker", "fighter", "archer", "weighted"), _floor, _refresh),
-    Scenario("stairs", 4, ("down", "up"), _stairs),
+    Scenario("born", 24, ("random", "weighted", "seeker", "seeker"), _untouched),
+    Scenario("born, healed", 12, ("seeker", "weighted"), _untouched, _refresh),
+    Scenario("floor", 18, ("weighted", "seeker", "fighter", "random", "placer"), _floor),
+    Scenario("floor, healed", 27, ("seeker", "fighter", "archer", "weighted"), _floor, _refresh),
+    Scenario("stairs", 2, ("down", "up"), _stairs),
     Scenario("arrival", 8, ("stairs",), _arrival, _arrival, 40),
     Scenario("workshop", 16, ("crafter", "craft everything", "placer", "crafter"), _workshop, _restock, 50),
-    Scenario("study", 12, ("reader",), _study, _study, 60),
-    Scenario("enchanting", 12, ("enchanter",), _enchanting, _charge, 25),
+    Scenario("study", 8, ("reader",), _study, _study, 60),
+    Scenario("enchanting", 10, ("enchanter",), _enchanting, _charge, 25),
     Scenario("garden", 8, ("gardener", "seeker"), _garden, _tend, 90),
-    Scenario("arena", 32, ("fighter", "archer", "fighter", "weighted"), _arena, _muster, 50),
-    Scenario("boss", 20, ("boss", "fighter", "boss", "archer"), _boss, _fight_on, 60),
+    Scenario("arena", 27, ("fighter", "archer", "fighter", "weighted"), _arena, _muster, 50),
+    Scenario("boss", 18, ("boss", "fighter", "boss", "archer"), _boss, _fight_on, 60),
     Scenario("edge", 16, ("pusher",), _edge, _push_out, 25),
-    Scenario("range", 18, ("archer", "idler", "weighted"), _range, _volley, 20),
-    Scenario("bed", 16, ("sleeper", "sleeper", "weighted"), _bed, _tire, 150),
-    Scenario("famine", 8, ("idler", "sleeper"), _famine, _famine, 250),
-    Scenario("hoard", 12, ("looter",), _hoard, _refill, 15),
-    Scenario("quarry", 18, ("digger", "placer"), _quarry, _bury, 25),
-    Scenario("curfew", 4, ("random",), _curfew),
+    Scenario("range", 12, ("archer", "idler", "weighted"), _range, _volley, 20),
+    Scenario("bed", 8, ("sleeper", "sleeper", "weighted"), _bed, _tire, 150),
+    Scenario("famine", 6, ("idler", "sleeper"), _famine, _famine, 250),
+    Scenario("hoard", 9, ("looter",), _hoard, _refill, 15),
+    Scenario("quarry", 9, ("digger", "placer"), _quarry, _bury, 25),
+    Scenario("curfew", 2, ("random",), _curfew),
 )
