@@ -13,6 +13,7 @@
 
 #include "arrays.hpp"
 #include "batch.hpp"
+#include "check.hpp"
 #include "convert.hpp"
 #ifdef CRAFTAX_FFI
 #include "ffi.hpp"
@@ -227,6 +228,11 @@ nb::dict py_counts(nb::object state) {
   nb::dict counts;
   for (int i = 0; i < kCounts; ++i) counts[kCountNames[i]] = count(batch->header(), i);
   return counts;
+}
+
+void py_check(nb::object state) {
+  const StateArray batch(state, false);
+  if (const std::string fault = find_damage(*batch); !fault.empty()) refuse("state is damaged: " + fault);
 }
 
 nb::dict py_describe(nb::object state) {
@@ -473,6 +479,7 @@ NB_MODULE(_core, m) {
   m.def("step", &py_step, "state"_a, "actions"_a, "cells"_a, "features"_a, "success"_a, "terminated"_a, "truncated"_a,
         "threads"_a = 1);
   m.def("assignment", &py_assignment, "state"_a);
+  m.def("check", &py_check, "state"_a);
   m.def("describe", &py_describe, "state"_a);
   m.def("counts", &py_counts, "state"_a);
   m.def("step_games", &py_step_games, "state"_a, "actions"_a, "keys"_a.none(), "reward"_a, "done"_a,

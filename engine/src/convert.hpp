@@ -15,9 +15,7 @@ struct Range {
 namespace detail {
 
 inline constexpr Range kAny{-2147483648.0, 2147483647.0};
-inline constexpr Range kFinite{-3.4028234663852886e38, 3.4028234663852886e38};
 inline constexpr Range kCount{0, 1000000};
-
 inline constexpr Range kPosition{0, kSize - 1};
 inline constexpr Range kWords{0, 4294967295.0};
 

@@ -1,11 +1,10 @@
 """The rules of Craftax 1.6.1 in C++, exact to the bit, for NumPy (here) and JAX (`craftax_native.ffi`)."""
 
-import numpy as np
-
 from craftax_native import _core
 from craftax_native._core import (
     assignment,
     begin,
+    check,
     counts,
     describe,
     enqueue,
@@ -21,6 +20,7 @@ from craftax_native._core import (
     step,
     step_games,
 )
+from craftax_native.games import Games, from_envstate, new_observations, to_envstate
 
 __version__ = "0.1.0"
 
@@ -29,13 +29,16 @@ HAS_FFI: bool = hasattr(_core, "ffi_targets")
 
 __all__ = [
     "HAS_FFI",
+    "Games",
     "assignment",
     "begin",
+    "check",
     "counts",
     "describe",
     "enqueue",
     "export_all",
     "export_env",
+    "from_envstate",
     "generate",
     "holds",
     "import_env",
@@ -46,9 +49,5 @@ __all__ = [
     "reset",
     "step",
     "step_games",
+    "to_envstate",
 ]
-
-
-def new_observations(num_envs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Arrays for what is seen: cells uint8[env, 9, 11, 8] and features float32[env, 51]."""
-    return np.zeros((num_envs, 9, 11, 8), np.uint8), np.zeros((num_envs, 51), np.float32)
