@@ -54,29 +54,36 @@ class Request:
 class State:
     """The state of a run, from its plan and the replies taken in so far.
 
+    Args:
+        plan: what the run asks.
+        asks: how often one target is asked before it is given up; None takes the plan's number.
+
     Attributes:
         plan: what the run asks.
         cost_usd: known cost of all replies, valid or not.
         usage: tokens by kind, over all replies.
         replies: number of replies with an answer.
         unpriced: replies whose cost is not known.
-        errors: requests that ended without an answer and may have been paid for.
+        errors: requests that ended without a usable answer and may have been paid for.
         bad: judgments that were not valid.
+        empty: connectivity replies about several targets that name no source for any.
         served: replies by the model that answered.
     """
 
-    def __init__(self, plan: Plan):
+    def __init__(self, plan: Plan, asks: int | None = None):
         self.plan = plan
+        self._most_asks = plan.settings.asks if asks is None else asks
         self.cost_usd = 0.0
         self.usage: Counter[str] = Counter()
         self.replies = 0
         self.unpriced = 0
         self.errors = 0
         self.bad = 0
+        self.empty = 0
         self.served: Counter[str] = Counter()
         self._settled: dict[str, set[int]] = {}
         self._asks: Counter[tuple[str, int]] = Counter()
-        self._last: dict[tuple[str, int], tuple[int, bool, str]] = {}
+        self._last: dict[tuple[str, int], _Fault] = {}
         self._attempts: dict[str, int] = {}
 
     def take(self, reply: Reply) -> tuple[Judgment, Verdict]:
@@ -89,21 +96,20 @@ class State:
         if query is None or not set(reply.targets) <= set(query.targets):
             raise ValueError(f"a reply to {reply.query!r} about {reply.targets} does not belong to this plan")
         self.note_attempt(reply.query, reply.attempt)
-        verdict = Verdict({}, {})
-        if reply.error is not None:
-            self.errors += 1
-        else:
-            self.replies += 1
+        self._count(reply)
+        if reply.error is None:
             verdict = judge(self.plan, query, reply.targets, reply.text)
-            self._count(reply)
+        else:
+            verdict = Verdict({}, dict.fromkeys(reply.targets, reply.error))
         settled = self._settled.setdefault(query.id, set())
         new = {target: chosen for target, chosen in verdict.selections.items() if target not in settled}
         settled.update(new)
         for target, problem in verdict.problems.items():
-            self.bad += 1
-            self._last[query.id, target] = (reply.attempt, reply.finish == "length", problem)
-        if reply.error is None:
-            self._asks.update((query.id, target) for target in reply.targets)
+            self._last[query.id, target] = _Fault(reply.attempt, reply.finish == "length", problem, reply.error is None)
+        self._asks.update((query.id, target) for target in reply.targets)
+        self.bad += len(verdict.problems) if reply.error is None else 0
+        if self.plan.kind == "learning_connectivity" and len(verdict.selections) > 2:
+            self.empty += not any(verdict.selections.values())
         judgment = Judgment(
             kind=self.plan.kind,
             repetition=query.repetition,
@@ -128,7 +134,7 @@ class State:
     def given_up(self) -> dict[str, dict[int, str]]:
         """Targets that were asked as often as the plan allows in vain, with what was wrong the last time, by query."""
         found = {
-            query.id: {t: self._last[query.id, t][2] for t in self._open(query) if self._is_exhausted(query, t)}
+            query.id: {t: self._last[query.id, t].what for t in self._open(query) if self._is_exhausted(query, t)}
             for query in self.plan.queries
         }
         return {id: targets for id, targets in found.items() if targets}
@@ -142,22 +148,23 @@ class State:
             query: a query of the plan.
             held: query id and target of judgments that are under way elsewhere.
         """
+        faults = {t: self._last.get((query.id, t), _NEVER_ASKED) for t in self._open(query)}
         groups: dict[int, list[int]] = {}
-        for target in self._open(query):
+        for target, fault in faults.items():
             if (query.id, target) not in held and not self._is_exhausted(query, target):
-                groups.setdefault(self._last.get((query.id, target), (0, False, ""))[0], []).append(target)
+                groups.setdefault(fault.attempt, []).append(target)
         parts: list[list[int]] = []
-        for last, targets in sorted(groups.items()):
-            cut_off = last and self._last[query.id, targets[0]][1] and len(targets) > 1
+        for _, targets in sorted(groups.items()):
             middle = (len(targets) + 1) // 2
-            parts += [targets[:middle], targets[middle:]] if cut_off else [targets]
+            in_halves = faults[targets[0]].cut_off and len(targets) > 1
+            parts += [targets[:middle], targets[middle:]] if in_halves else [targets]
         first = self._attempts.get(query.id, 0) + 1
         return [
             Request(
                 query,
                 first + number,
                 tuple(targets),
-                tuple(self._last[query.id, t][2] for t in targets if (query.id, t) in self._last),
+                tuple(dict.fromkeys(faults[t].what for t in targets if faults[t].is_the_models)),
             )
             for number, targets in enumerate(parts)
         ]
@@ -177,9 +184,13 @@ class State:
         return tuple(target for target in query.targets if target not in settled)
 
     def _is_exhausted(self, query: Query, target: int) -> bool:
-        return self._asks[query.id, target] >= self.plan.settings.asks
+        return self._asks[query.id, target] >= self._most_asks
 
     def _count(self, reply: Reply) -> None:
+        if reply.error is None:
+            self.replies += 1
+        else:
+            self.errors += 1
         self.usage.update(reply.usage)
         if reply.cost_usd is None:
             self.unpriced += 1
@@ -187,3 +198,16 @@ class State:
             self.cost_usd += reply.cost_usd
         if reply.model_served:
             self.served[reply.model_served] += 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """Why a target has no valid judgment, as of the last request about it."""
+
+    attempt: int
+    cut_off: bool
+    what: str
+    is_the_models: bool
+
+
+_NEVER_ASKED = _Fault(0, False, "", False)

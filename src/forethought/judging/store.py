@@ -48,9 +48,9 @@ class Run:
         """Targets without a valid judgment, by query."""
         return self.state().missing()
 
-    def state(self) -> State:
-        """Where the run stands."""
-        state = State(self.plan)
+    def state(self, asks: int | None = None) -> State:
+        """Where the run stands; `asks` replaces the plan's number of times that one target is asked."""
+        state = State(self.plan, asks)
         for reply in self.replies():
             state.take(reply)
         for request in self.requests():
