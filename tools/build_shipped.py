@@ -1,50 +1,50 @@
 """Rebuild the graphs that ship with the Craftax benchmark from the recorded judgments beside them."""
 
-import hashlib
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from forethought.craftax.shipped import DATA, LEARNERS, goals, graph_path
+from forethought.craftax.shipped import DATA, LEARNERS, goals, graph_path, prompts
 from forethought.graphs import Provenance
-from forethought.judging.prompts import default_template
-from forethought.judging.recorded import connectivity_from_judgments, evidence_from_judgments, read_judgments
+from forethought.judging.aggregate import build_graph
+from forethought.judging.recorded import import_recorded, read_judgments
 
+MODEL = "Claude (Anthropic)"
 NOTE = (
     "The blocks of one repetition were judged one after another in one context, each repetition in a fresh context "
     "with its own shuffle; the paper judges every block in a context of its own, with Gemini 3.7 Flash."
 )
 RATES = "In repetition 2 the judge had also read measured success rates of a random policy."
+KINDS = {"learning_connectivity": "connectivity", "feasibility_evidence": "evidence"}
 
 
 def main() -> None:
     """Write the four graph files."""
-    tasks = goals()
     for learner in LEARNERS:
-        connectivity_from_judgments(
-            read_judgments(DATA / "judgments" / f"learning_connectivity.{learner}.jsonl"),
-            tasks,
-            provenance("learning_connectivity", learner, {"source_goals": 64, "target_goals": 16}, (NOTE,)),
-        ).save(graph_path("connectivity", learner))
-        notes = (NOTE, RATES) if learner == "primitive" else (NOTE,)
-        evidence_from_judgments(
-            read_judgments(DATA / "judgments" / f"feasibility_evidence.{learner}.jsonl"),
-            tasks,
-            provenance("feasibility_evidence", learner, {"evidence_goals": 256, "target_goals": 8}, notes),
-        ).save(graph_path("evidence", learner))
-
-
-def provenance(kind: str, learner: str, block_sizes: dict[str, int], notes: tuple[str, ...]) -> Provenance:
-    """What is known of the recorded judgments; the tokens used were not recorded."""
-    parts = ("environment.md", "goal_suite.md", f"learner_{learner}.md")
-    prompt = default_template(kind).encode() + b"".join((DATA / "prompts" / part).read_bytes() for part in parts)
-    return Provenance(
-        model_asked="Claude (Anthropic)",
-        model_served="Claude (Anthropic)",
-        prompt_hash=hashlib.sha256(prompt).hexdigest(),
-        repetitions=5,
-        block_sizes=block_sizes,
-        date="2026-11",
-        learner=learner,
-        notes=notes,
-    )
+        for kind, name in KINDS.items():
+            with TemporaryDirectory() as directory:
+                run = import_recorded(
+                    read_judgments(DATA / "judgments" / f"{kind}.{learner}.jsonl"),
+                    goals(),
+                    prompts(kind, learner),
+                    Path(directory) / "run",
+                    model=MODEL,
+                    learner=learner,
+                    received="2026-11",
+                    notes=(NOTE, RATES) if (kind, learner) == ("feasibility_evidence", "primitive") else (NOTE,),
+                )
+                graph = build_graph(run)
+                # The tokens used were not recorded, and what is recorded has not changed since it was first built.
+                graph.provenance = Provenance(
+                    model_asked=MODEL,
+                    model_served=MODEL,
+                    prompt_hash=run.plan.prompts.digest,
+                    repetitions=len(run.plan.repetitions),
+                    block_sizes=run.plan.block_sizes,
+                    date="2026-11",
+                    learner=learner,
+                    notes=run.plan.notes,
+                )
+                graph.save(graph_path(name, learner))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from forethought.craftax import shipped
-from forethought.judging.recorded import connectivity_from_judgments, evidence_from_judgments, read_judgments
+from forethought.judging.aggregate import build_graph
+from forethought.judging.recorded import import_recorded, read_judgments
 
 
 def test_there_are_256_goals_in_the_papers_order():
@@ -16,14 +17,17 @@ def test_there_are_256_goals_in_the_papers_order():
 
 
 @pytest.mark.parametrize("learner", shipped.LEARNERS)
-def test_graphs_equal_the_aggregated_judgments(learner):
-    goals = shipped.goals()
-    folder = shipped.DATA / "judgments"
-    connectivity = connectivity_from_judgments(read_judgments(folder / f"learning_connectivity.{learner}.jsonl"), goals)
-    evidence = evidence_from_judgments(read_judgments(folder / f"feasibility_evidence.{learner}.jsonl"), goals)
-    assert abs(shipped.connectivity(learner).weights - connectivity.weights).nnz == 0
-    assert abs(shipped.evidence(learner).weights - evidence.weights).nnz == 0
-    assert (shipped.evidence(learner).from_scratch == evidence.from_scratch).all()
+@pytest.mark.parametrize(
+    ("kind", "load"), [("learning_connectivity", shipped.connectivity), ("feasibility_evidence", shipped.evidence)]
+)
+def test_graphs_equal_the_aggregated_judgments(kind, load, learner, tmp_path):
+    lines = read_judgments(shipped.DATA / "judgments" / f"{kind}.{learner}.jsonl")
+    run = import_recorded(lines, shipped.goals(), shipped.prompts(kind, learner), tmp_path / "run", model="any")
+    built, stored = build_graph(run), load(learner)
+    assert built.selections == stored.selections
+    assert abs(built.weights - stored.weights).nnz == 0
+    assert built.provenance.prompt_hash == stored.provenance.prompt_hash
+    assert built.provenance.block_sizes == stored.provenance.block_sizes
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@ import copy
 
 import pytest
 
-from forethought.judging.recorded import connectivity_from_judgments, evidence_from_judgments, read_judgments
+from forethought.judging.aggregate import build_graph
+from forethought.judging.prompts import Prompts, default_template
+from forethought.judging.recorded import import_recorded, read_judgments
 from forethought.tasks import Task, TaskSet
 
 TASKS = TaskSet([Task(id, "t") for id in "abc"])
@@ -31,15 +33,8 @@ EVIDENCE = [
 ]
 
 
-def test_blocks_of_a_repetition_join_into_one_graph():
-    graph = connectivity_from_judgments(CONNECTIVITY, TASKS)
-    assert graph.weights.toarray().tolist() == [[0, 0, 1], [0, 0, 1], [1, 0, 0]]
-
-
-def test_evidence_is_spread_over_what_was_selected():
-    graph = evidence_from_judgments(EVIDENCE, TASKS)
-    assert graph.weights.toarray().tolist() == [[0, 1, 0.5], [0, 0, 0.5], [0, 0, 0]]
-    assert graph.from_scratch.tolist() == [1, 0, 0]
+def recorded(kind, lines, path):
+    return import_recorded(lines, TASKS, Prompts(kind, default_template(kind), "e", "g", "l", "d"), path, model="m")
 
 
 def changed(lines, change):
@@ -48,41 +43,60 @@ def changed(lines, change):
     return lines
 
 
+def test_blocks_of_a_repetition_join_into_one_graph(tmp_path):
+    run = recorded("learning_connectivity", CONNECTIVITY, tmp_path / "run")
+    assert run.missing() == {}
+    assert build_graph(run).weights.toarray().tolist() == [[0, 0, 1], [0, 0, 1], [1, 0, 0]]
+
+
+def test_evidence_is_spread_over_what_was_selected(tmp_path):
+    graph = build_graph(recorded("feasibility_evidence", EVIDENCE, tmp_path / "run"))
+    assert graph.weights.toarray().tolist() == [[0, 1, 0.5], [0, 0, 0.5], [0, 0, 0]]
+    assert graph.from_scratch.tolist() == [1, 0, 0]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda q: q.pop(), "unjudged"),
+        (lambda q: q.pop(), "'c' -> 'a' never"),
         (lambda q: q.append(q[0]), "more than once"),
-        (lambda q: q[0]["reply"]["records"].pop(), "differ from those asked"),
-        (lambda q: q[0]["reply"]["records"].append(q[0]["reply"]["records"][0]), "twice"),
-        (lambda q: q[0]["reply"]["records"][0]["transfer_source_ids"].append("a"), "'a' for 'a'"),
-        (lambda q: q[0]["reply"]["records"][0]["transfer_source_ids"].append("c"), "not offered"),
-        (lambda q: q[0]["reply"]["records"][0]["transfer_source_ids"].extend("bb"), "twice"),
+        (lambda q: q[0].pop("reply"), "line 1: has no reply"),
         (lambda q: q[0]["source_ids"].append("x"), "unknown task id 'x'"),
     ],
 )
-def test_an_invalid_connectivity_reply_is_refused(change, message):
+def test_a_design_that_does_not_ask_each_pair_once_is_refused(change, message, tmp_path):
     with pytest.raises((ValueError, KeyError), match=message):
-        connectivity_from_judgments(changed(CONNECTIVITY, change), TASKS)
-
-
-def judgment(q, i):
-    return q[0]["reply"]["judgments"][i]
+        recorded("learning_connectivity", changed(CONNECTIVITY, change), tmp_path / "run")
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "open_targets"),
     [
-        (lambda q: judgment(q, 1).update(feasible_from_scratch=True), "feasible from scratch"),
-        (lambda q: judgment(q, 0).update(feasible_from_scratch=False), "feasible from scratch"),
-        (lambda q: judgment(q, 1).update(readiness_evidence_goal_ids=["b"]), "not offered"),
-        (lambda q: q.append(q[0]), "more than once"),
-        (lambda q: (q[0]["target_ids"].remove("c"), q[0]["reply"]["judgments"].pop()), "does not judge 'c'"),
+        (lambda r: r.pop(0), (0,)),
+        (lambda r: r.append(r[0]), (0,)),
+        (lambda r: r[0]["transfer_source_ids"].append("a"), (0,)),
+        (lambda r: r[1]["transfer_source_ids"].append("c"), (1,)),
+        (lambda r: r[2]["transfer_source_ids"].extend("bb"), (2,)),
+        (lambda r: r.clear(), (2, 0, 1)),
     ],
 )
-def test_an_invalid_evidence_reply_is_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        evidence_from_judgments(changed(EVIDENCE, change), TASKS)
+def test_an_invalid_connectivity_judgment_stays_open(change, open_targets, tmp_path):
+    lines = changed(CONNECTIVITY, lambda q: change(q[0]["reply"]["records"]))
+    assert recorded("learning_connectivity", lines, tmp_path / "run").missing() == {"lc-r0-t0-s0": open_targets}
+
+
+@pytest.mark.parametrize(
+    ("change", "open_targets"),
+    [
+        (lambda j: j[1].update(feasible_from_scratch=True), (1,)),
+        (lambda j: j[0].update(feasible_from_scratch=False), (0,)),
+        (lambda j: j[1].update(readiness_evidence_goal_ids=["b"]), (1,)),
+        (lambda j: j[1].pop("feasible_from_scratch"), (1,)),
+    ],
+)
+def test_an_invalid_evidence_judgment_stays_open(change, open_targets, tmp_path):
+    lines = changed(EVIDENCE, lambda q: change(q[0]["reply"]["judgments"]))
+    assert recorded("feasibility_evidence", lines, tmp_path / "run").missing() == {"fe-r0-t0-s0": open_targets}
 
 
 def test_a_line_that_is_not_json_is_named(tmp_path):

@@ -2,10 +2,14 @@
 
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from forethought.embeddings import Embeddings
 from forethought.graphs import FeasibilityEvidence, LearningConnectivity
 from forethought.tasks import TaskSet
+
+if TYPE_CHECKING:
+    from forethought.judging.prompts import Prompts
 
 DATA = Path(str(files("forethought.craftax") / "data"))
 """The folder of the package's data files."""
@@ -32,6 +36,23 @@ def evidence(learner: str = "primitive") -> FeasibilityEvidence:
 def embeddings() -> Embeddings:
     """Vectors of the goal texts by all-MiniLM-L6-v2, 384 wide, of unit length."""
     return Embeddings.load(DATA / "embeddings.minilm.npz")
+
+
+def prompts(kind: str, learner: str = "primitive") -> "Prompts":
+    """What a model is told to judge the goals: the template for any domain, with the contexts of Craftax.
+
+    Args:
+        kind: `learning_connectivity` or `feasibility_evidence`.
+        learner: the learner variant.
+    """
+    from forethought.judging.prompts import Prompts, default_template, read_text
+
+    if learner not in LEARNERS:
+        raise ValueError(f"no context ships for the learner {learner!r}; there are {' and '.join(LEARNERS)}")
+    contexts = (
+        read_text(DATA / "prompts" / f"{name}.md") for name in ("environment", "goal_suite", f"learner_{learner}")
+    )
+    return Prompts(kind, default_template(kind), *contexts, "Craftax")
 
 
 def graph_path(kind: str, learner: str) -> Path:

@@ -14,6 +14,7 @@ from forethought.judging.backend import Answer, Backend, Busy, Failure, Lost, Re
 from forethought.judging.cost import BYTES_PER_TOKEN, Price, tokens
 from forethought.judging.journal import now
 from forethought.judging.replies import Reply
+from forethought.judging.requests import request_record
 from forethought.judging.state import Request, State
 from forethought.judging.store import Run, Writer
 from forethought.judging.wording import Message, Wording
@@ -227,18 +228,7 @@ class Live:
     async def _ask(self, seat: Seat, job: Wording) -> None:
         message = job.message(seat.rung)
         request = job.request
-        seat.writer.request(
-            {
-                "query": request.query.id,
-                "attempt": request.attempt,
-                "targets": request.targets,
-                "dialect": message.dialect,
-                "prompt_hash": message.prompt_hash,
-                "schema_hash": message.schema_hash,
-                "via": "live",
-                "time": now(),
-            }
-        )
+        seat.writer.request(request_record(request, message, "live"))
         sent = monotonic()
         try:
             answer = await self.backend.ask(message)

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from forethought.files import replacing
 from forethought.judging.blocks import Group, Query, all_pairs, queries
 from forethought.judging.prompts import LISTS, Prompts
@@ -124,6 +126,23 @@ class Plan:
         size = len(self.tasks)
         possible = size * (size - 1) * len(self.repetitions)
         return self.pairs / possible if possible else 1.0
+
+    def check_pairs(self) -> None:
+        """Raise a ValueError unless every repetition asks each ordered pair of different tasks exactly once."""
+        size = len(self.tasks)
+        for r, groups in enumerate(self.repetitions):
+            asked = np.zeros((size, size), dtype=np.int64)
+            for group in groups:
+                for sources in group.sources:
+                    for targets in group.targets:
+                        asked[np.ix_(sources, targets)] += 1
+            np.fill_diagonal(asked, 1)
+            for count, what in ((asked > 1, "more than once"), (asked == 0, "never")):
+                if count.any():
+                    s, t = (self.tasks.ids[i] for i in np.argwhere(count)[0])
+                    raise ValueError(
+                        f"repetition {r} asks about {s!r} -> {t!r} {what}; it must ask about each pair once"
+                    )
 
     @cached_property
     def digest(self) -> str:

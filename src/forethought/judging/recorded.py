@@ -1,84 +1,85 @@
-"""Recorded judgments: JSON lines, one query and its reply each, to a graph's selections.
+"""Recorded judgments, one query and its reply a line, as a run like any other.
 
 A connectivity line has `repetition`, `source_ids`, `target_ids` and `reply.records` with `target_id` and
 `transfer_source_ids`; an evidence line has `evidence_ids` for `source_ids`, and `reply.judgments` with
-`evaluated_goal_id`, `feasible_from_scratch` and `readiness_evidence_goal_ids` (1 to 3, or none from scratch).
+`evaluated_goal_id`, `feasible_from_scratch` and `readiness_evidence_goal_ids` (1 to 3, or none from scratch). Replies
+name tasks by their own ids.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from forethought.graphs import FeasibilityEvidence, LearningConnectivity, Provenance
+from forethought.judging.blocks import Group
+from forethought.judging.plan import Plan, Settings
+from forethought.judging.prompts import LISTS, Prompts
+from forethought.judging.replies import Reply
+from forethought.judging.store import Run, create_run
 from forethought.tasks import TaskSet
 
-
-def connectivity_from_judgments(
-    lines: Iterable[dict[str, Any]], tasks: TaskSet, provenance: Provenance | None = None
-) -> LearningConnectivity:
-    """The learning-connectivity graph of recorded judgments (paper, Appendix B.1 and Eq. 4).
-
-    Raises:
-        ValueError: a reply is not valid for its query, or a repetition does not judge every ordered pair once.
-    """
-    size = len(tasks)
-    repetitions: dict[int, list[list[int]]] = {}
-    judged: dict[int, set[tuple[int, int]]] = {}
-    for line in lines:
-        r = line["repetition"]
-        sources, targets = _positions(line["source_ids"], tasks), _positions(line["target_ids"], tasks)
-        selected = repetitions.setdefault(r, [[] for _ in range(size)])
-        seen = judged.setdefault(r, set())
-        for s in sources:
-            for t in targets:
-                if s != t and (s, t) in seen:
-                    raise ValueError(f"repetition {r} judges {tasks.ids[s]!r} -> {tasks.ids[t]!r} more than once")
-                seen.add((s, t))
-        answers = {record["target_id"]: record["transfer_source_ids"] for record in line["reply"]["records"]}
-        _require_same(r, line["target_ids"], answers, len(line["reply"]["records"]))
-        for target, chosen in answers.items():
-            _require_among(r, target, chosen, set(line["source_ids"]) - {target})
-            selected[tasks.index(target)].extend(tasks.index(source) for source in chosen)
-    for r, seen in judged.items():
-        missing = size * (size - 1) - sum(s != t for s, t in seen)
-        if missing:
-            raise ValueError(f"repetition {r} leaves {missing} ordered pairs unjudged; it must judge each once")
-    return LearningConnectivity.from_selections(tasks.ids, [repetitions[r] for r in sorted(repetitions)], provenance)
+SOURCES = {"learning_connectivity": "source_ids", "feasibility_evidence": "evidence_ids"}
+"""The field with the goals that were offered, by kind of judgment."""
 
 
-def evidence_from_judgments(
-    lines: Iterable[dict[str, Any]], tasks: TaskSet, provenance: Provenance | None = None
-) -> FeasibilityEvidence:
-    """The feasibility-evidence graph of recorded judgments (paper, Appendix B.1 and Eq. 5).
+def import_recorded(
+    lines: Iterable[dict[str, Any]],
+    tasks: TaskSet,
+    prompts: Prompts,
+    path: str | Path,
+    *,
+    model: str,
+    learner: str | None = None,
+    received: str | None = None,
+    notes: Sequence[str] = (),
+) -> Run:
+    """Make a run of recorded judgments: their design becomes its plan, their replies are stored and judged as usual.
+
+    Args:
+        lines: the recorded queries, of one kind.
+        tasks: the task set.
+        prompts: what the judge was told.
+        path: directory of the run.
+        model: who judged.
+        learner: a name for the learner.
+        received: when, if that is known.
+        notes: what a reader of the graph should know.
 
     Raises:
-        ValueError: a reply is not valid for its query, or a repetition does not judge every task once.
+        ValueError: a line is not a recorded query, or the repetitions do not ask each ordered pair once.
     """
-    repetitions: dict[int, dict[int, list[int]]] = {}
-    for line in lines:
-        r = line["repetition"]
-        selected = repetitions.setdefault(r, {})
-        judgments = line["reply"]["judgments"]
-        answers = {judgment["evaluated_goal_id"]: judgment for judgment in judgments}
-        _require_same(r, line["target_ids"], answers, len(judgments))
-        for target, judgment in answers.items():
-            chosen = judgment["readiness_evidence_goal_ids"]
-            _require_among(r, target, chosen, set(line["evidence_ids"]) - {target})
-            if bool(chosen) == judgment["feasible_from_scratch"] or len(chosen) > 3:
-                raise ValueError(
-                    f"repetition {r} calls {target!r} feasible from scratch: {judgment['feasible_from_scratch']}, with "
-                    f"{len(chosen)} evidence goals; none goes with true, 1 to 3 go with false"
-                )
-            if tasks.index(target) in selected:
-                raise ValueError(f"repetition {r} judges {target!r} more than once")
-            selected[tasks.index(target)] = [tasks.index(source) for source in chosen]
-    for r, selected in repetitions.items():
-        if len(selected) < len(tasks):
-            missing = next(id for i, id in enumerate(tasks.ids) if i not in selected)
-            raise ValueError(f"repetition {r} does not judge {missing!r}; it must judge every task once")
-    ordered = [[repetitions[r][m] for m in range(len(tasks))] for r in sorted(repetitions)]
-    return FeasibilityEvidence.from_selections(tasks.ids, ordered, provenance)
+    lines = list(lines)
+    kind = prompts.kind
+    by_repetition: dict[int, list[dict[str, Any]]] = {}
+    for number, line in enumerate(lines, 1):
+        lacking = [name for name in ("repetition", SOURCES[kind], "target_ids", "reply") if name not in line]
+        if lacking:
+            raise ValueError(f"line {number}: has no {', '.join(lacking)}; a recorded {kind} query is needed")
+        by_repetition.setdefault(line["repetition"], []).append(line)
+    repetitions = [by_repetition[r] for r in sorted(by_repetition)]
+    design = tuple(tuple(_group(kind, line, tasks) for line in repetition) for repetition in repetitions)
+    plan = Plan(
+        kind=kind,
+        tasks=tasks,
+        prompts=prompts,
+        settings=Settings(model, thinking=None),
+        repetitions=design,
+        block_sizes={
+            LISTS[kind]: max((len(group.sources[0]) for groups in design for group in groups), default=0),
+            "target_goals": max((len(group.targets[0]) for groups in design for group in groups), default=0),
+        },
+        learner=learner,
+        own_ids=True,
+        notes=tuple(notes),
+    )
+    plan.check_pairs()
+    run = create_run(path, plan)
+    replies = (line["reply"] for repetition in repetitions for line in repetition)
+    with run.writing("importing recorded judgments") as writer:
+        for query, reply in zip(plan.queries, replies, strict=True):
+            text = json.dumps(reply, ensure_ascii=False)
+            writer.reply(Reply(query.id, 1, query.targets, text, received=received, model_served=model, via="import"))
+    return run
 
 
 def read_judgments(path: str | Path) -> Iterator[dict[str, Any]]:
@@ -91,19 +92,6 @@ def read_judgments(path: str | Path) -> Iterator[dict[str, Any]]:
                 raise ValueError(f"{path}, line {number}: not JSON: {error}") from error
 
 
-def _positions(ids: list[str], tasks: TaskSet) -> list[int]:
-    return [tasks.index(id) for id in ids]
-
-
-def _require_same(r: int, asked: list[str], answers: dict[str, Any], count: int) -> None:
-    if set(asked) != set(answers) or count != len(asked):
-        wrong = sorted(set(asked) ^ set(answers)) or ["a target twice"]
-        raise ValueError(f"repetition {r}: the reply's targets differ from those asked: {', '.join(wrong[:5])}")
-
-
-def _require_among(r: int, target: str, chosen: list[str], allowed: set[str]) -> None:
-    wrong = [id for id in chosen if id not in allowed]
-    if wrong:
-        raise ValueError(f"repetition {r} selects {wrong[0]!r} for {target!r}, which was not offered")
-    if len(set(chosen)) < len(chosen):
-        raise ValueError(f"repetition {r} selects a task twice for {target!r}")
+def _group(kind: str, line: dict[str, Any], tasks: TaskSet) -> Group:
+    sources, targets = (tuple(map(int, tasks.indices(line[name]))) for name in (SOURCES[kind], "target_ids"))
+    return Group((sources,), (targets,))
