@@ -371,6 +371,54 @@ def _bury(fields: Fields, rng: np.random.Generator, number: int) -> None:
     edit.around(fields, list(rng.integers(2, 36, 4)))
 
 
+def _wild(fields: Fields, rng: np.random.Generator, number: int) -> None:
+    # Anything that is possible at all, however unlikely: any block anywhere, any mixture of creatures.
+    walkable, anything = rng.random(fields["map"].shape) < 0.6, rng.integers(2, 37, fields["map"].shape)
+    fields["map"][...] = np.where(walkable, rng.choice([Block.grass, Block.path, Block.sand], walkable.shape), anything)
+    fields["item_map"][...] = np.where(walkable, rng.choice(5, walkable.shape, p=(0.8, 0.05, 0.05, 0.05, 0.05)), 0)
+    fields["light_map"][...] = rng.choice(np.float32([0, 0.05, 0.4, 1]), walkable.shape)
+    fields["mob_map"][...] = False
+    for name in COUNTERS:
+        fields[f"inventory.{name}"][...] = rng.integers(0, 100)
+    edit.put(fields, inventory__pickaxe=int(rng.integers(0, 5)), inventory__sword=int(rng.integers(0, 5)))
+    edit.put(fields, inventory__bow=int(rng.integers(0, 2)), inventory__potions=rng.integers(0, 100, 6))
+    edit.put(fields, inventory__armour=rng.integers(0, 3, 4), armour_enchantments=rng.integers(0, 3, 4))
+    edit.put(fields, sword_enchantment=int(rng.integers(0, 3)), bow_enchantment=int(rng.integers(0, 3)))
+    for name in ("dexterity", "strength", "intelligence"):
+        fields[f"player_{name}"][...] = rng.integers(1, 6)
+    edit.heal(fields)
+    for name in ("health", "food", "drink", "energy", "mana"):
+        fields[f"player_{name}"][...] = rng.integers(1, int(fields[f"player_{name}"]) + 1)
+    for name, limit in (("hunger", 25), ("thirst", 20), ("fatigue", 30), ("recover", 25), ("recover_mana", 30)):
+        fields[f"player_{name}"][...] = rng.integers(0, 8 * limit + 1) / 8
+    edit.set_time(fields, int(rng.integers(0, 98_000)))
+    edit.put(fields, is_sleeping=rng.random() < 0.2, is_resting=rng.random() < 0.2, player_xp=int(rng.integers(0, 5)))
+    edit.put(fields, learned_spells=rng.random(2) < 0.5, potion_mapping=rng.permutation(6))
+    edit.put(fields, chests_opened=rng.random(9) < 0.5, monsters_killed=rng.integers(0, 12, 9))
+    edit.put(fields, achievements=rng.random(67) < 0.5, boss_progress=int(rng.integers(0, 9)))
+    edit.put(
+        fields, boss_timesteps_to_spawn_this_round=int(rng.integers(-3, 8)), player_direction=int(rng.integers(1, 5))
+    )
+    edit.put(fields, growing_plants_positions=rng.integers(0, SIZE, (10, 2)), growing_plants_mask=rng.random(10) < 0.5)
+    fields["growing_plants_age"][...] = rng.integers(0, 605, 10) * fields["growing_plants_mask"]
+    for ladders in ("up_ladders", "down_ladders"):
+        fields[ladders][...] = rng.integers(0, SIZE, (9, 2))
+    for mobs in SLOTS:
+        fields[f"{mobs}.mask"][...] = False
+        fields[f"{mobs}.attack_cooldown"][...] = rng.integers(-9, 6, (9, SLOTS[mobs])) if mobs in CREATURES else 0
+    edit.stand(fields, int(rng.integers(0, 9)), (int(rng.integers(0, SIZE)), int(rng.integers(0, SIZE))))
+    for floor in range(9):
+        for mobs, kinds in zip(CREATURES, (8, 3, 8), strict=True):
+            for slot in np.flatnonzero(rng.random(SLOTS[mobs]) < 0.6):
+                cell = edit.free_cell(fields, floor, rng, edit.here(fields), int(rng.integers(1, 16)))
+                health, cooldown = rng.integers(1, 50) / 2, int(rng.integers(-2, 6))
+                edit.put_creature(fields, mobs, slot, cell, int(rng.integers(0, kinds)), health, cooldown, floor)
+    for mobs in PROJECTILES:
+        for slot in np.flatnonzero(rng.random(3) < 0.6):
+            cell = edit.free_cell(fields, edit.level(fields), rng, edit.here(fields), 6)
+            edit.put_projectile(fields, mobs, slot, cell, OFFSETS[rng.integers(1, 5)], int(rng.integers(0, 8)))
+
+
 def _curfew(fields: Fields, rng: np.random.Generator, number: int) -> None:
     edit.set_time(fields, MAX_TIMESTEPS - 500 - 100 * number)
 
@@ -388,11 +436,12 @@ SCENARIOS = (
     Scenario("garden", 8, ("gardener", "seeker"), _garden, _tend, 90),
     Scenario("arena", 27, ("fighter", "archer", "fighter", "weighted"), _arena, _muster, 50),
     Scenario("boss", 18, ("boss", "fighter", "boss", "archer"), _boss, _fight_on, 60),
-    Scenario("edge", 16, ("pusher",), _edge, _push_out, 25),
-    Scenario("range", 12, ("archer", "idler", "weighted"), _range, _volley, 20),
+    Scenario("edge", 12, ("pusher",), _edge, _push_out, 25),
+    Scenario("range", 9, ("archer", "idler", "weighted"), _range, _volley, 20),
     Scenario("bed", 8, ("sleeper", "sleeper", "weighted"), _bed, _tire, 150),
     Scenario("famine", 6, ("idler", "sleeper"), _famine, _famine, 250),
     Scenario("hoard", 9, ("looter",), _hoard, _refill, 15),
-    Scenario("quarry", 9, ("digger", "placer"), _quarry, _bury, 25),
+    Scenario("quarry", 8, ("digger", "placer"), _quarry, _bury, 25),
+    Scenario("wild", 8, ("random", "weighted", "fighter", "stairs"), _wild, _wild, 40),
     Scenario("curfew", 2, ("random",), _curfew),
 )
