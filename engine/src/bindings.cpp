@@ -24,12 +24,21 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 constexpr std::int64_t kMaxEnvs = 1 << 24;
+constexpr std::int64_t kMaxGoals = 1 << 16;
 
 [[noreturn]] void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
 
-std::int32_t in_range(const char* name, std::int64_t value, std::int64_t low, std::int64_t high) {
-  if (value < low || value > high) {
-    refuse(std::string(name) + " is " + std::to_string(value) + ", but must be from " + std::to_string(low) + " to " +
+std::int32_t in_range(const char* name, nb::handle given, std::int64_t low, std::int64_t high) {
+  PyObject* const number = PyNumber_Index(given.ptr());
+  if (number == nullptr) {
+    PyErr_Clear();
+    throw nb::type_error((std::string(name) + " is a " + nb::inst_name(given).c_str() + ", but must be an integer").c_str());
+  }
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+  const std::string text = nb::str(nb::steal(number)).c_str();
+  if (overflow != 0 || value < low || value > high) {
+    refuse(std::string(name) + " is " + text + ", but must be from " + std::to_string(low) + " to " +
            std::to_string(high));
   }
   return static_cast<std::int32_t>(value);
@@ -82,14 +91,16 @@ nb::object new_array(const std::vector<std::size_t>& shape, T** data) {
   return nb::cast(nb::ndarray<nb::numpy, T>(memory, shape.size(), shape.data(), owner), nb::rv_policy::automatic);
 }
 
-nb::object py_new_state(std::int64_t num_envs, nb::object goals, std::int64_t episode_limit,
-                     std::int64_t queue_capacity) {
+nb::object py_new_state(nb::object num_envs, nb::object goals, nb::object episode_limit,
+                     nb::object queue_capacity) {
   const std::int32_t envs = in_range("num_envs", num_envs, 1, kMaxEnvs);
   const std::int32_t limit = in_range("episode_limit", episode_limit, 1, 1000000000);
   const std::int32_t capacity = in_range("queue_capacity", queue_capacity, 0, kMaxEnvs);
   std::optional<Array<std::uint8_t>> table;
   if (!goals.is_none()) table.emplace("goals", goals, std::initializer_list<std::int64_t>{kAnyLength, sizeof(Goal)});
-  const std::int32_t num_goals = table ? in_range("the number of goals", table->length(), 0, 65536) : 0;
+  const std::int64_t rows = table ? table->length() : 0;
+  if (rows > kMaxGoals) refuse("goals has " + std::to_string(rows) + " rows, but may have " + std::to_string(kMaxGoals));
+  const std::int32_t num_goals = static_cast<std::int32_t>(rows);
   std::uint8_t* bytes = nullptr;
   nb::object state = new_array<std::uint8_t>({Batch::size(envs, num_goals, capacity)}, &bytes);
   make_batch(bytes, envs, num_goals, limit, capacity);
@@ -105,7 +116,7 @@ nb::object py_new_state(std::int64_t num_envs, nb::object goals, std::int64_t ep
   return state;
 }
 
-void py_generate(nb::object state, nb::object keys, std::int64_t threads) {
+void py_generate(nb::object state, nb::object keys, nb::object threads) {
   const StateArray batch(state);
   const Array<std::uint32_t> words("keys", keys, {batch.num_envs(), 2});
   const int workers = in_range("threads", threads, 1, kMaxThreads);
@@ -114,7 +125,7 @@ void py_generate(nb::object state, nb::object keys, std::int64_t threads) {
 }
 
 void py_step_games(nb::object state, nb::object actions, nb::object keys, nb::object reward, nb::object done,
-                   nb::object reached, std::int64_t threads) {
+                   nb::object reached, nb::object threads) {
   const StateArray batch(state);
   const std::int64_t n = batch.num_envs();
   const Array<std::int32_t> chosen("actions", actions, {n});
@@ -158,7 +169,7 @@ struct ObservationArrays {
 };
 
 void py_start(nb::object state, nb::object keys, nb::object goals, nb::object cells, nb::object features,
-              std::int64_t threads, bool training) {
+              nb::object threads, bool training) {
   const StateArray batch(state);
   const Episodes episodes(batch, keys, goals, batch.num_envs());
   const ObservationArrays seen(batch, cells, features);
@@ -170,12 +181,12 @@ void py_start(nb::object state, nb::object keys, nb::object goals, nb::object ce
 }
 
 void py_reset(nb::object state, nb::object keys, nb::object goals, nb::object cells, nb::object features,
-              std::int64_t threads) {
+              nb::object threads) {
   py_start(state, keys, goals, cells, features, threads, true);
 }
 
 void py_begin(nb::object state, nb::object keys, nb::object goals, nb::object cells, nb::object features,
-              std::int64_t threads) {
+              nb::object threads) {
   py_start(state, keys, goals, cells, features, threads, false);
 }
 
@@ -196,7 +207,7 @@ void py_enqueue(nb::object state, nb::object keys, nb::object goals) {
 }
 
 void py_step(nb::object state, nb::object actions, nb::object cells, nb::object features, nb::object success,
-             nb::object terminated, nb::object truncated, std::int64_t threads) {
+             nb::object terminated, nb::object truncated, nb::object threads) {
   const StateArray batch(state);
   const std::int64_t n = batch.num_envs();
   const Array<std::int32_t> chosen("actions", actions, {n});
@@ -435,7 +446,7 @@ void make_all_floors(State& game) {
   for (int floor = 0; floor < kFloors; ++floor) generate_floor(game, floor);
 }
 
-nb::dict py_export_env(nb::object state, std::int64_t env) {
+nb::dict py_export_env(nb::object state, nb::object env) {
   const StateArray batch(state);
   State& game = batch->state(in_range("env", env, 0, batch.num_envs() - 1));
   make_all_floors(game);
@@ -454,7 +465,7 @@ nb::dict py_export_all(nb::object state, nb::object out) {
   return exporter.fields;
 }
 
-void py_import_env(nb::object state, std::int64_t env, nb::dict fields) {
+void py_import_env(nb::object state, nb::object env, nb::dict fields) {
   const StateArray batch(state);
   State& target = batch->state(in_range("env", env, 0, batch.num_envs() - 1));
   const std::unique_ptr<State> game(new State{});
@@ -466,30 +477,32 @@ void py_import_env(nb::object state, std::int64_t env, nb::dict fields) {
   target = *game;
 }
 
+// An argument that may be None as far as nanobind is concerned, so that the error is ours.
+nb::arg operator""_arg(const char* name, std::size_t) { return nb::arg(name).none(); }
+
 }  // namespace
 
 NB_MODULE(_core, m) {
-  using namespace nb::literals;
-  m.def("new_state", &py_new_state, "num_envs"_a, "goals"_a = nb::none(), "episode_limit"_a = 4096,
-        "queue_capacity"_a = 0);
-  m.def("generate", &py_generate, "state"_a, "keys"_a, "threads"_a = 1);
-  m.def("reset", &py_reset, "state"_a, "keys"_a, "goals"_a, "cells"_a, "features"_a, "threads"_a = 1);
-  m.def("begin", &py_begin, "state"_a, "keys"_a, "goals"_a, "cells"_a, "features"_a, "threads"_a = 1);
-  m.def("enqueue", &py_enqueue, "state"_a, "keys"_a, "goals"_a);
-  m.def("step", &py_step, "state"_a, "actions"_a, "cells"_a, "features"_a, "success"_a, "terminated"_a, "truncated"_a,
-        "threads"_a = 1);
-  m.def("assignment", &py_assignment, "state"_a);
-  m.def("check", &py_check, "state"_a);
-  m.def("describe", &py_describe, "state"_a);
-  m.def("counts", &py_counts, "state"_a);
-  m.def("step_games", &py_step_games, "state"_a, "actions"_a, "keys"_a.none(), "reward"_a, "done"_a,
-        "reached"_a.none() = nb::none(), "threads"_a = 1);
-  m.def("observe", &py_observe, "state"_a, "cells"_a, "features"_a);
-  m.def("holds", &py_holds, "state"_a);
-  m.def("export_env", &py_export_env, "state"_a, "env"_a);
-  m.def("export_all", &py_export_all, "state"_a, "out"_a = nb::none());
-  m.def("reached", &py_reached, "before"_a, "after"_a, "out"_a = nb::none());
-  m.def("import_env", &py_import_env, "state"_a, "env"_a, "fields"_a);
+  m.def("new_state", &py_new_state, "num_envs"_arg, "goals"_arg = nb::none(), "episode_limit"_arg = 4096,
+        "queue_capacity"_arg = 0);
+  m.def("generate", &py_generate, "state"_arg, "keys"_arg, "threads"_arg = 1);
+  m.def("reset", &py_reset, "state"_arg, "keys"_arg, "goals"_arg, "cells"_arg, "features"_arg, "threads"_arg = 1);
+  m.def("begin", &py_begin, "state"_arg, "keys"_arg, "goals"_arg, "cells"_arg, "features"_arg, "threads"_arg = 1);
+  m.def("enqueue", &py_enqueue, "state"_arg, "keys"_arg, "goals"_arg);
+  m.def("step", &py_step, "state"_arg, "actions"_arg, "cells"_arg, "features"_arg, "success"_arg, "terminated"_arg,
+        "truncated"_arg, "threads"_arg = 1);
+  m.def("assignment", &py_assignment, "state"_arg);
+  m.def("check", &py_check, "state"_arg);
+  m.def("describe", &py_describe, "state"_arg);
+  m.def("counts", &py_counts, "state"_arg);
+  m.def("step_games", &py_step_games, "state"_arg, "actions"_arg, "keys"_arg, "reward"_arg, "done"_arg,
+        "reached"_arg = nb::none(), "threads"_arg = 1);
+  m.def("observe", &py_observe, "state"_arg, "cells"_arg, "features"_arg);
+  m.def("holds", &py_holds, "state"_arg);
+  m.def("export_env", &py_export_env, "state"_arg, "env"_arg);
+  m.def("export_all", &py_export_all, "state"_arg, "out"_arg = nb::none());
+  m.def("reached", &py_reached, "before"_arg, "after"_arg, "out"_arg = nb::none());
+  m.def("import_env", &py_import_env, "state"_arg, "env"_arg, "fields"_arg);
 #ifdef CRAFTAX_FFI
   nb::dict targets;
   for (const ForeignFunction* function = foreign_functions(); function->name != nullptr; ++function) {
