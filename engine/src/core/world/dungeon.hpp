@@ -145,10 +145,7 @@ CRAFTAX_FN void generate_dungeon(Floor& floor, FloorFacts& facts, Key key, const
   const Cell up = cell_at(choose_among_units(paths, count, uniform(keys.next())));
   floor.items[down.row][down.col] = Item::ladder_down;
   floor.items[up.row][up.col] = Item::ladder_up;
-  facts.down_row = static_cast<std::int8_t>(down.row);
-  facts.down_col = static_cast<std::int8_t>(down.col);
-  facts.up_row = static_cast<std::int8_t>(up.row);
-  facts.up_col = static_cast<std::int8_t>(up.col);
+  set_ladders(facts, down, up);
 }
 
 }  // namespace craftax

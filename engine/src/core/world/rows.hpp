@@ -15,19 +15,19 @@ inline constexpr std::uint64_t kWholeRow = (std::uint64_t{1} << kSize) - 1;
 inline constexpr int kBlock = 16;  // cells of a row that are drawn for together
 inline constexpr std::uint64_t kBlockMask = (std::uint64_t{1} << kBlock) - 1;
 
-// The numbers below which a uniform draw is less than the chance, as a count of the 2^23 values that draws have.
+// A uniform draw has 23 bits. As whole numbers, the draws less than the chance are those below this one ...
 CRAFTAX_FN constexpr std::uint32_t draws_below(float chance) {
   const double count = static_cast<double>(chance) * (1 << 23);
   const auto whole = static_cast<std::uint32_t>(count);
   return whole < count ? whole + 1 : whole;
 }
 
-// The draws that exceed the chance are those from this one on.
+// ... and those greater than the chance are those from this one on.
 CRAFTAX_FN constexpr std::uint32_t first_draw_above(float chance) {
   return static_cast<std::uint32_t>(static_cast<double>(chance) * (1 << 23)) + 1;
 }
 
-// Packs 48 bytes that are 0 or 1 into bits.
+// Packs 48 bytes that are 0 or 1 into bits (on a little-endian machine).
 CRAFTAX_FN std::uint64_t pack(const std::uint8_t (&flags)[kSize]) {
   std::uint64_t bits = 0;
   for (int i = 0; i < kSize; i += 8) {
@@ -56,6 +56,13 @@ CRAFTAX_FN int cells_with(const Floor& floor, Block block, Rows& rows) {
 }
 
 CRAFTAX_FN Cell cell_at(int index) { return {index / kSize, index % kSize}; }
+
+CRAFTAX_FN void set_ladders(FloorFacts& facts, Cell down, Cell up) {
+  facts.down_row = static_cast<std::int8_t>(down.row);
+  facts.down_col = static_cast<std::int8_t>(down.col);
+  facts.up_row = static_cast<std::int8_t>(up.row);
+  facts.up_col = static_cast<std::int8_t>(up.col);
+}
 
 // The draws, from 0 to 2^23 - 1, of a block of cells.
 CRAFTAX_FN void draw_block(Key key, int row, int col, std::uint32_t (&draws)[kBlock]) {

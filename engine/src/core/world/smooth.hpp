@@ -111,8 +111,8 @@ CRAFTAX_FN void overlay(std::uint8_t (&blocks)[kSize], Block block, const Condit
   for (int col = 0; col < kSize; ++col) blocks[col] = condition(col) ? code : blocks[col];
 }
 
-// Where lava flows, and where its light falls from: the same cells but for rounding, as the reference fuses a product
-// and a sum for the one and not for the other.
+// Where lava flows, and where its light falls from: the same cells but for rounding, as the compiled reference fuses a
+// product and a sum for the one and (of the floors where it matters) not for the other.
 struct Lava {
   Rows cells;
   Rows lights;
@@ -188,11 +188,6 @@ CRAFTAX_FN void pour(Floor& floor, const Rows& lava, Block block) {
   }
 }
 
-// A ladder's cell, drawn among those with its ground, with all weights one.
-CRAFTAX_FN Cell choose_cell(const Rows& rows, int count, Key key) {
-  return cell_at(choose_among_units(rows, count, uniform(key)));
-}
-
 // On a dark floor, light surrounds the way up, 9 x 9 cells of it, and every flow of lava.
 CRAFTAX_FN void light_up(Floor& floor, Cell ladder, const Rows& lava, bool lava_glows) {
   constexpr int kPatch = 2 * kGlowReach + 1;
@@ -244,15 +239,12 @@ CRAFTAX_FN void generate_smooth(Floor& floor, FloorFacts& facts, Key key, const 
   floor.blocks[kSize / 2][kSize / 2] = rules.spawn;
 
   const int grounds = cells_with(floor, rules.ladder_ground, rows);
-  const Cell down = detail::choose_cell(rows, grounds, keys.next());
-  const Cell up = detail::choose_cell(rows, grounds, keys.next());
+  const Cell down = cell_at(choose_among_units(rows, grounds, uniform(keys.next())));
+  const Cell up = cell_at(choose_among_units(rows, grounds, uniform(keys.next())));
   std::memset(floor.items, 0, sizeof floor.items);
   if (rules.ladder_down) floor.items[down.row][down.col] = Item::ladder_down;
   if (rules.ladder_up) floor.items[up.row][up.col] = Item::ladder_up;
-  facts.down_row = static_cast<std::int8_t>(down.row);
-  facts.down_col = static_cast<std::int8_t>(down.col);
-  facts.up_row = static_cast<std::int8_t>(up.row);
-  facts.up_col = static_cast<std::int8_t>(up.col);
+  set_ladders(facts, down, up);
 
   for (auto& row : floor.light) {
     for (float& light : row) light = rules.bright ? 1.0f : 0.0f;
