@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from forethought.judging.backend import Answer, Backend, Busy, Failure, Lost, Rejected
+from forethought.judging.batch_log import held_targets
 from forethought.judging.cost import BYTES_PER_TOKEN, Price, tokens
 from forethought.judging.journal import now
 from forethought.judging.replies import Reply
@@ -83,7 +84,7 @@ class Seat:
         self.waiting: deque[Wording | Request] = deque()
         self.rung = run.dialect()
         self.is_settled = self.rung is not None
-        held = open_batch_targets(run)
+        held = held_targets(run)
         for query in run.plan.queries:
             self.add(self.state.pending(query, held))
 
@@ -377,18 +378,6 @@ class Live:
         finally:
             for number in caught:
                 loop.remove_signal_handler(number)
-
-
-def open_batch_targets(run: Run) -> set[tuple[str, int]]:
-    """Query id and target of every judgment that a batch is still to bring."""
-    closed = {event["id"] for event in run.batch_events() if event["event"] in ("collected", "abandoned")}
-    return {
-        (request["query"], target)
-        for event in run.batch_events()
-        if event["event"] == "intent" and event["id"] not in closed
-        for request in event["requests"]
-        for target in request["targets"]
-    }
 
 
 @dataclass
