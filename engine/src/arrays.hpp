@@ -6,10 +6,17 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <type_traits>
 
 namespace craftax {
 
 namespace nb = nanobind;
+
+// Raises ValueError.
+[[noreturn]] inline void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
+
+// Raises TypeError.
+[[noreturn]] inline void mistake(const std::string& message) { throw nb::type_error(message.c_str()); }
 
 template <class T>
 struct TypeName;
@@ -50,8 +57,8 @@ class Array {
   Array(const char* name, nb::handle given, const std::int64_t* shape, int axes, bool writable = false) {
     if (PyObject_GetBuffer(given.ptr(), &view_, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
       PyErr_Clear();
-      throw nb::type_error((std::string(name) + " is a " + nb::inst_name(given).c_str() + ", but must be an array of " +
-                            TypeName<T>::kName).c_str());
+      mistake(std::string(name) + " is a " + nb::inst_name(given).c_str() + ", but must be an array of " +
+              TypeName<T>::kName);
     }
     const std::string wanted = std::string(TypeName<T>::kName) + text(shape, axes);
     const char* code = view_.format == nullptr ? "B" : view_.format;
@@ -74,14 +81,18 @@ class Array {
       return;
     }
     PyBuffer_Release(&view_);
-    throw nb::value_error((std::string(name) + " " + fault).c_str());
+    refuse(std::string(name) + " " + fault);
   }
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
   ~Array() { PyBuffer_Release(&view_); }
 
   T* data() const { return static_cast<T*>(view_.buf); }
-  T at(std::int64_t index) const { return data()[index]; }
+  T at(std::int64_t index) const {
+    // A view of bytes as bool may hold others than 0 and 1, which must not be read as one.
+    if constexpr (std::is_same_v<T, bool>) return static_cast<const std::uint8_t*>(view_.buf)[index] != 0;
+    return data()[index];
+  }
   std::int64_t length() const { return view_.shape[0]; }
 
  private:

@@ -135,7 +135,8 @@ inline void make_batch(void* bytes, int num_envs, int num_goals, int episode_lim
 // Starts plain games in the worlds that the keys give.
 inline void generate(const Batch& batch, const Key* worlds, int threads) {
   batch.header().mode = Mode::games;
-  detail::for_each_env(batch.header().num_envs, threads, [&](int env) { generate_world(batch.state(env), worlds[env]); });
+  const int num_envs = batch.header().num_envs;
+  detail::for_each_env(num_envs, threads, [&](int env) { generate_world(batch.state(env), worlds[env]); });
 }
 
 // Starts training: every environment goes from episode to episode, each in a fresh world, with one goal.
@@ -232,12 +233,12 @@ inline void read_assignment(const Batch& batch, Assignment target) {
 
 // What has happened since the last reset or begin.
 inline constexpr int kCounts = 6;
-inline constexpr const char* kCountNames[kCounts] = {"steps",           "episodes", "successes", "successes_at_start",
-                                                     "worlds_used", "worlds_reused"};
+inline constexpr const char* kCountNames[kCounts] = {
+    "steps", "episodes", "successes", "successes_at_start", "worlds_used", "worlds_reused"};
 
 inline std::uint64_t count(const Header& header, int which) {
-  const std::uint64_t counts[kCounts] = {header.steps,       header.episodes, header.successes, header.successes_at_start,
-                                         header.worlds_used, 0};
+  const std::uint64_t counts[kCounts] = {header.steps,     header.episodes,           header.successes,
+                                         header.successes_at_start, header.worlds_used, 0};
   return counts[which];
 }
 

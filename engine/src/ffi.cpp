@@ -22,8 +22,8 @@ constexpr int kMaxThreads = 1024;
 ffi::Error refuse(const std::string& message) { return ffi::Error::InvalidArgument("craftax_native: " + message); }
 
 ffi::Error check_state(void* bytes, std::size_t size) {
-  if (const char* fault = find_fault(bytes, size)) return refuse(std::string("state is not a batch of games: ") + fault);
-  return ffi::Error::Success();
+  const char* const fault = find_fault(bytes, size);
+  return fault ? refuse(std::string("state is not a batch of games: ") + fault) : ffi::Error::Success();
 }
 
 // Puts the state where the result is wanted, which is where it lies already if the caller has declared the alias.

@@ -85,7 +85,9 @@ inline const char* find_fault(const void* bytes, std::size_t size) {
   if (size < sizeof(Header)) return "it is too short to be one";
   const Header& header = *static_cast<const Header*>(bytes);
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) return "it was not made by new_state()";
-  if (header.version != kVersion || header.state_bytes != sizeof(State)) return "it is of another version of the engine";
+  if (header.version != kVersion || header.state_bytes != sizeof(State)) {
+    return "it is of another version of the engine";
+  }
   if (header.total_bytes != size) return "it is not whole";
   const bool possible = header.num_envs > 0 && header.num_goals >= 0 && header.queue_capacity >= 0 &&
                         header.episode_limit > 0 && Batch::size(header.num_envs, header.num_goals,

@@ -21,7 +21,8 @@ class ThreadPool {
       for (int piece = 0; piece < pieces; ++piece) work(piece);
       return;
     }
-    Job job{[](const void* context, int piece) { (*static_cast<const Work*>(context))(piece); }, &work, pieces, helpers};
+    const auto call = [](const void* context, int piece) { (*static_cast<const Work*>(context))(piece); };
+    Job job{call, &work, pieces, helpers};
     instance().share(job);
   }
 
