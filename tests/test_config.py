@@ -40,7 +40,7 @@ SECTION_5_2 = {
     "curriculum.feasibility_share": 0.5,
     "tasks.domain": "craftax",
     "tasks.goals": (),
-    "tasks.learner": "primitive",
+    "learner": "primitive",
 }
 APPENDIX_D = {"curriculum.warmup": 16}
 APPENDIX_C2 = {

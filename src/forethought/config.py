@@ -51,8 +51,6 @@ class TasksConfig(_Section):
     """Goals drawn at each curriculum decision, with replacement."""
     fixed_target_slots: int = Field(default=4, ge=0)
     """How many of those draws are always the target, if there is one; method `target` needs none."""
-    learner: Literal["primitive", "subroutines"] = "primitive"
-    """The learner that the shipped graphs were judged for."""
 
 
 class EnvironmentConfig(_Section):
@@ -66,8 +64,9 @@ class EnvironmentConfig(_Section):
     """Steps of each environment in one curriculum iteration; a multiple of ppo.rollout_length."""
     pool_size: int = Field(default=0, ge=0)
     """Fresh worlds kept ready; 0: chosen by the environment."""
-    backend: Literal["jax"] = "jax"
-    """The implementation of the environment."""
+    backend: Literal["auto", "engine", "jax"] = "auto"
+    """What plays Craftax: the fast engine (the package craftax-native) or JAX; `auto` takes the engine if it is there,
+    and a run keeps what it began with."""
 
 
 class EvaluationConfig(_Section):
@@ -94,6 +93,9 @@ class RunConfig(_Section):
     """Curriculum iterations."""
     method: Method = "alp+d+f"
     """How goals are chosen (paper, Section 5.2 and Appendix D)."""
+    learner: Literal["primitive", "subroutines"] = "primitive"
+    """Whether the agent acts by the environment's actions alone, or can also call its own behaviour for other goals
+    (paper, C.4); the graphs that ship were judged for either."""
     device: Literal["auto", "cpu", "gpu"] = "auto"
     """Where to compute; `gpu` fails where there is none."""
     embeddings: str = "minilm"

@@ -3,6 +3,7 @@
 A new domain is one more function in `DOMAINS`. Everything but `Domain.make_environment` works without JAX.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,12 +48,46 @@ class _Shipped:
     environment: "Callable[..., BatchedEnvironment]"
 
 
+def choose_backend(config: RunConfig) -> RunConfig:
+    """The configuration with `environment.backend` decided: `engine` or `jax`, never `auto`.
+
+    Where the engine could play but is not installed, says so in one line on stderr.
+
+    Raises:
+        ConfigError: the engine was asked for and is not there.
+    """
+    wanted, domain = config.environment.backend, config.tasks.domain
+    if wanted == "jax":
+        return config
+    fault = engine_fault() if domain == "craftax" else f"the fast engine plays Craftax, not {domain}"
+    if fault and wanted == "engine":
+        raise ConfigError(f"environment.backend: 'engine' given, but {fault}; allowed here are auto and jax")
+    if fault and domain == "craftax":
+        print(f"playing Craftax with JAX, which is slower: {fault}", file=sys.stderr)
+    environment = config.environment.model_copy(update={"backend": "jax" if fault else "engine"})
+    return config.model_copy(update={"environment": environment})
+
+
+def engine_fault() -> str | None:
+    """Why the fast engine cannot be used, and what to do about it; None if it can."""
+    how = "pip install ./engine in forethought's folder (it needs a C++ compiler)"
+    try:
+        import craftax_native
+    except ModuleNotFoundError:
+        return f"the fast engine is not installed; {how}"
+    except ImportError as error:
+        return f"the fast engine does not load ({error}); {how}"
+    return None if craftax_native.HAS_FFI else f"the fast engine was built without jaxlib; {how}"
+
+
 def load_domain(config: RunConfig) -> Domain:
     """Load the domain of a configuration, cut to its goals and weighted for its target.
 
     Raises:
-        ConfigError: an unknown goal, or goal vectors that are missing or belong to other goals.
+        ConfigError: an unknown goal, or goal vectors that are missing or belong to other goals, or no engine where
+            it was asked for.
     """
+    config = choose_backend(config)
     shipped = DOMAINS[config.tasks.domain](config)
     known = shipped.tasks.ids
     _require_goals("tasks.goals", config.tasks.goals, known)
@@ -81,12 +116,16 @@ def _craftax(config: RunConfig) -> _Shipped:
     from forethought.craftax import shipped
 
     def environment(num_envs: int, ids: Sequence[str], settings: Any, **capacity: int) -> "BatchedEnvironment":
+        if settings.backend == "engine":
+            from forethought.craftax import EngineEnvironment
+
+            return EngineEnvironment(num_envs, ids, episode_limit=settings.episode_limit, **capacity)
         from forethought.craftax import CraftaxEnvironment
 
         pool = {"pool_size": settings.pool_size} if settings.pool_size else {}
         return CraftaxEnvironment(num_envs, ids, episode_limit=settings.episode_limit, **pool, **capacity)
 
-    learner = config.tasks.learner
+    learner = config.learner
     return _Shipped(
         shipped.goals(),
         shipped.connectivity(learner),

@@ -91,6 +91,11 @@ class BatchedEnvironment(Protocol):
         ...
 
     @property
+    def noop_action(self) -> int | None:
+        """The action that does nothing, which a learner executes when it calls a subroutine; None if there is none."""
+        ...
+
+    @property
     def observation_spec(self) -> ObservationSpec:
         """Shapes and vocabularies of the observations."""
         ...

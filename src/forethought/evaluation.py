@@ -13,11 +13,12 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, UInt32
+from jaxtyping import Array, Bool, Float, Int, Key, UInt32
 
-from forethought.environment import BatchedEnvironment
-from forethought.learner.acting import act, empty_memory, forget
+from forethought.environment import Assignment, BatchedEnvironment, Observation, Outcome
+from forethought.learner.acting import Action, Memory, act, empty_memory, forget
 from forethought.learner.network import ActorCritic
+from forethought.learner.rollout import steps_on_host
 
 EVALUATION_STREAM = 3
 """Sets evaluation's keys apart from those of training, which start from the same seed."""
@@ -31,6 +32,10 @@ WILSON_Z = 1.959963984540054
 @runtime_checkable
 class Agent(Protocol):
     """What is evaluated: a `Learner`, or anything else that gives a network."""
+
+    def callable_goals(self, eligible: Bool[Array | np.ndarray, " goal"] | None) -> Bool[Array, " call"]:
+        """The goals that its actor may call, out of those eligible."""
+        ...
 
     @property
     def goal_embeddings(self) -> Float[Array, "goal width"]:
@@ -50,6 +55,9 @@ class EvaluationResult(NamedTuple):
     successes: np.ndarray
     first_step_successes: np.ndarray
     """Those among `successes` that came on an episode's first step: mostly goals that held from the start."""
+    episodes_with_call: np.ndarray
+    """Those among `episodes` in which the agent called a subroutine."""
+    successes_with_call: np.ndarray
 
     @property
     def success_rate(self) -> np.ndarray:
@@ -71,6 +79,8 @@ class EvaluationResult(NamedTuple):
             "episodes": self.episodes,
             "successes": self.successes,
             "first_step_successes": self.first_step_successes,
+            "episodes_with_call": self.episodes_with_call,
+            "successes_with_call": self.successes_with_call,
             "success_rate": self.success_rate,
             "wilson_low": low,
             "wilson_high": high,
@@ -148,29 +158,39 @@ class Evaluator:
         self._slots = min(num_envs, len(self.goals) * episodes)
         self._block = -(-self._slots // 4)
         self._environment = make_environment(self._slots, queue_capacity=2 * self._slots)
-        # A goal's key depends on its id alone: it is the same in every subset of the goals.
-        labels = jnp.array([zlib.crc32(goal.encode()) for goal in self.goal_ids], jnp.uint32)
-        root = jax.random.fold_in(jax.random.key(seed), EVALUATION_STREAM)
-        self._keys = np.asarray(jax.random.key_data(_episode_keys(root, labels, episodes)))
-        self._advance = jax.jit(self._advance_chunk, donate_argnums=0)
+        self._keys = episode_keys(seed, self.goal_ids, episodes)
+        if steps_on_host(self._environment):
+            self._assignment = jax.jit(self._environment.assignment)
+            self._step = jax.jit(self._environment.step, donate_argnums=0)
+            self._decide = jax.jit(decide)
+            self._advance: Callable[..., Any] = self._advance_chunk_on_host
+        else:
+            self._advance = jax.jit(self._advance_chunk, donate_argnums=0)
         self._empty_memory = jax.jit(empty_memory, static_argnums=1)
 
-    def run(self, state: Any, *, stop: Callable[[], bool] = lambda: False) -> EvaluationResult | None:
+    def run(
+        self,
+        state: Any,
+        eligible: Bool[Array | np.ndarray, " goal"] | None = None,
+        *,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> EvaluationResult | None:
         """Evaluate one agent.
 
         Args:
             state: The learner's state; it is only read.
+            eligible: Which goals a learner with calls may call; by default none.
             stop: Asked after every chunk; when it says yes, the evaluation is given up.
 
         Returns:
             The outcome, or None if it was given up.
         """
-        network = self._learner.network(state)
+        agent = (self._learner.network(state), self._learner.callable_goals(eligible))
         total = len(self.goals) * self.episodes
         outcome = np.full(total, _PENDING, np.int8)
-        first_step = np.zeros(total, bool)
+        first_step, called = np.zeros(total, bool), np.zeros(total, bool)
         while (pending := np.flatnonzero(outcome == _PENDING)).size:
-            if not self._wave(network, pending, outcome, first_step, stop):
+            if not self._wave(agent, pending, outcome, first_step, called, stop):
                 return None
         # Episodes are numbered goal by goal within each round, see `_wave`.
         shape = (self.episodes, len(self.goals))
@@ -179,14 +199,17 @@ class Evaluator:
             episodes=np.full(len(self.goals), self.episodes, np.int64),
             successes=outcome.reshape(shape).sum(0, dtype=np.int64),
             first_step_successes=first_step.reshape(shape).sum(0, dtype=np.int64),
+            episodes_with_call=called.reshape(shape).sum(0, dtype=np.int64),
+            successes_with_call=(called & (outcome == 1)).reshape(shape).sum(0, dtype=np.int64),
         )
 
     def _wave(
         self,
-        network: Any,
+        agent: tuple[Any, Any],
         pending: np.ndarray,
         outcome: np.ndarray,
         first_step: np.ndarray,
+        called: np.ndarray,
         stop: Callable[[], bool],
     ) -> bool:
         """Play the pending episodes, until all are over or every environment has run out of queued ones.
@@ -205,46 +228,77 @@ class Evaluator:
         identity = {(int(g), k.tobytes()): index for index, g, k in zip(queue, goals, keys, strict=True)}
 
         first = _episodes(keys, goals, slice(0, self._slots))
-        carry = (*self._environment.begin(*first), self._empty_memory(network, self._slots))
+        carry = (*self._environment.begin(*first), self._empty_memory(agent[0], self._slots))
         queued, finished, active = self._slots, 0, self._slots
         while active and (outcome[pending] == _PENDING).any():
             while queued < len(queue) and queued - finished - active + self._block <= self._environment.queue_capacity:
                 block = slice(queued, queued + self._block)
                 carry = (self._environment.enqueue(carry[0], *_episodes(keys, goals, block)), *carry[1:])
                 queued += self._block
-            carry, trace = self._advance(carry, network)
-            done, success, goal, key, step, running = (np.asarray(item) for item in trace)
+            carry, trace = self._advance(carry, agent)
+            done, success, goal, key, step, used, running = (np.asarray(item) for item in trace)
             finished, active = finished + int(done.sum()), int(running)
             for time, slot in zip(*np.nonzero(done), strict=True):
                 index = identity[int(goal[time, slot]), key[time, slot].tobytes()]
                 outcome[index] = success[time, slot]
                 first_step[index] = success[time, slot] and step[time, slot] == 0
+                called[index] = used[time, slot]
             if stop():
                 return False
         return True
 
-    def _advance_chunk(self, carry: Any, network: Any) -> tuple[Any, Any]:
+    def _advance_chunk(self, carry: Any, agent: Any) -> tuple[Any, Any]:
         environment, embeddings = self._environment, self._learner.goal_embeddings
 
         def advance(carry: Any, _: None) -> tuple[Any, Any]:
             state, observation, memory = carry
             episode = environment.assignment(state)
-            # An environment that idled has seen steps that belong to no episode.
-            memory = forget(memory, episode.step == 0)
-            keys = _action_keys(episode.key, episode.step)
-            action = act(network, memory, observation, episode.goal, embeddings, keys)
+            action = decide(agent, memory, observation, episode, embeddings)
             state, observation, outcome = environment.step(state, action.action)
-            trace = (
-                outcome.done,
-                outcome.success,
-                episode.goal,
-                jax.random.key_data(episode.key),
-                episode.step,
-            )
-            return (state, observation, action.memory), trace
+            return (state, observation, action.memory), _trace(episode, action, outcome)
 
         carry, trace = jax.lax.scan(advance, carry, None, length=self._chunk)
         return carry, (*trace, environment.assignment(carry[0]).active.sum())
+
+    def _advance_chunk_on_host(self, carry: Any, agent: Any) -> tuple[Any, Any]:
+        """The same with environments that step on the host while the network computes on another device."""
+        embeddings = self._learner.goal_embeddings
+        state, observation, memory = carry
+        device = next(iter(memory.age.devices()))
+        traces = []
+        for _ in range(self._chunk):
+            episode = self._assignment(state)
+            action = self._decide(agent, memory, *jax.device_put((observation, episode), device), embeddings)
+            memory = action.memory
+            state, observation, outcome = self._step(state, jax.device_put(action.action, jax.devices("cpu")[0]))
+            traces.append([np.asarray(item) for item in _trace(episode, action, outcome)])
+        active = self._assignment(state).active.sum()
+        return (state, observation, memory), (*(np.stack(items) for items in zip(*traces, strict=True)), active)
+
+
+def decide(
+    agent: Any, memory: Memory, observation: Observation, episode: Assignment, embeddings: Float[Array, "goal width"]
+) -> Action:
+    """Choose an action in each environment, with the episode's own random numbers.
+
+    Args:
+        agent: The network, and which goals may be called.
+        memory: What the network remembers.
+        observation: What each environment shows.
+        episode: The episode that each is in.
+        embeddings: Vectors of all goals.
+    """
+    network, eligible = agent
+    # An environment that idled has seen steps that belong to no episode.
+    memory = forget(memory, episode.step == 0)
+    keys = _action_keys(episode.key, episode.step)
+    return act(network, memory, observation, episode.goal, embeddings, keys, eligible)
+
+
+def _trace(episode: Assignment, action: Action, outcome: Outcome) -> tuple[Array, ...]:
+    """What the host needs of a step."""
+    used = action.memory.calls.used
+    return outcome.done, outcome.success, episode.goal, jax.random.key_data(episode.key), episode.step, used
 
 
 def evaluate(
@@ -252,12 +306,20 @@ def evaluate(
     state: Any,
     make_environment: Callable[..., BatchedEnvironment],
     goal_ids: Sequence[str],
+    eligible: Bool[Array | np.ndarray, " goal"] | None = None,
     **settings: Any,
 ) -> EvaluationResult:
-    """Evaluate one agent once; arguments as those of `Evaluator`."""
-    result = Evaluator(learner, make_environment, goal_ids, **settings).run(state)
+    """Evaluate one agent once; arguments as those of `Evaluator` and its `run`."""
+    result = Evaluator(learner, make_environment, goal_ids, **settings).run(state, eligible)
     assert result is not None
     return result
+
+
+def episode_keys(seed: int, goal_ids: Sequence[str], episodes: int) -> UInt32[np.ndarray, "goal episode 2"]:
+    """The keys of the first episodes of each goal; a goal's depend on its id alone, not on the others."""
+    labels = jnp.array([zlib.crc32(goal.encode()) for goal in goal_ids], jnp.uint32)
+    root = jax.random.fold_in(jax.random.key(seed), EVALUATION_STREAM)
+    return np.asarray(jax.random.key_data(_episode_keys(root, labels, episodes)))
 
 
 @partial(jax.jit, static_argnames="episodes")

@@ -53,6 +53,7 @@ CURRICULUM_COLUMNS = {
     "selections": "Int64",
     "episodes": "Int64",
     "successes": "Float64",
+    "calls": "Int64",
 }
 EVALUATION_COLUMNS = {
     "iteration": "Int64",
@@ -61,6 +62,8 @@ EVALUATION_COLUMNS = {
     "episodes": "Int64",
     "successes": "Int64",
     "first_step_successes": "Int64",
+    "episodes_with_call": "Int64",
+    "successes_with_call": "Int64",
     "success_rate": "Float64",
     "wilson_low": "Float64",
     "wilson_high": "Float64",
@@ -227,7 +230,8 @@ class RunDirectory:
         """The curriculum's record: `CURRICULUM_COLUMNS`, one row a task and iteration.
 
         The probabilities are those drawn from in the iteration and the estimates are those they rest on;
-        selections, episodes and successes are the iteration's outcome.
+        selections, episodes and successes are the iteration's outcome. `calls` counts how often agents pursuing any
+        goal called this one.
         """
         import polars as pl
 

@@ -27,8 +27,10 @@ from forethought.config import RunConfig
 from forethought.curriculum import Curriculum, latest_per_environment
 from forethought.devices import describe, select
 from forethought.doctor import installed_version
+from forethought.environment import BatchedEnvironment
 from forethought.evaluation import EvaluationResult, Evaluator
 from forethought.learner import Learner
+from forethought.learner.subroutines import ELIGIBLE_RATE
 from forethought.progress import Reporter, make_reporter
 from forethought.rundir import RunDirectory, check_new
 from forethought.sinks import check_sinks, open_sinks
@@ -43,7 +45,18 @@ EPISODES_PER_ENVIRONMENT = 5
 """Finished episodes that each environment contributes to an iteration's success rates (paper, A.2)."""
 
 SHOWN_GOALS = 3
-_PACKAGES = ("forethought", "jax", "jaxlib", "numpy", "scipy", "equinox", "optax", "craftax", "polars")
+_PACKAGES = (
+    "forethought",
+    "jax",
+    "jaxlib",
+    "numpy",
+    "scipy",
+    "equinox",
+    "optax",
+    "craftax",
+    "craftax-native",
+    "polars",
+)
 
 
 @dataclass(frozen=True)
@@ -93,10 +106,11 @@ def train(
     device = select(config.device)[0]
     reporter = reporter or make_reporter()
     with jax.default_device(device):
-        from forethought.domains import load_domain
+        from forethought.domains import choose_backend, load_domain
 
+        config = choose_backend(config)
         domain = load_domain(config)
-        meta = _meta(domain, device, argv)
+        meta = _meta(domain, device, argv) | {"backend": config.environment.backend}
         if existing is not None:
             _check_unchanged(config, existing, meta)
         run = _Run(config, domain, reporter)
@@ -108,6 +122,22 @@ def train(
                 reporter.close()
 
 
+def make_learner(config: RunConfig, environment: BatchedEnvironment, domain: "Domain") -> Learner:
+    """The learner that a configuration asks for."""
+    return Learner(
+        environment,
+        domain.goal_embeddings,
+        config.network,
+        config.ppo,
+        subroutines=config.learner == "subroutines",
+    )
+
+
+def eligible_goals(success_rate: np.ndarray) -> np.ndarray:
+    """Which goals may be called, by their estimated success rates in training (paper, C.4)."""
+    return success_rate >= ELIGIBLE_RATE
+
+
 class _Run:
     """One run's parts, and the loop over them."""
 
@@ -116,7 +146,7 @@ class _Run:
         self.tasks = domain.tasks
         self.reporter = reporter
         self.environment = domain.make_environment(config.num_envs)
-        self.learner = Learner(self.environment, domain.goal_embeddings, config.network, config.ppo)
+        self.learner = make_learner(config, self.environment, domain)
         self.curriculum = Curriculum(
             self.tasks,
             connectivity=domain.connectivity,
@@ -161,7 +191,7 @@ class _Run:
                 due = last or self.iteration % config.evaluation.every == 0
                 if due and self.iteration not in evaluated and not stop.asked:
                     reporter.message(f"evaluating ...{_compiling(evaluation is None)}")
-                    evaluation = self.evaluator.run(self.state, stop=lambda: stop.asked)
+                    evaluation = self.evaluator.run(self.state, self.eligible, stop=lambda: stop.asked)
                     if evaluation is not None:
                         directory.record_evaluation(evaluation.columns(self.iteration, self.steps))
                         reporter.evaluation(self.iteration, evaluation)
@@ -200,7 +230,7 @@ class _Run:
         goals = np.repeat(selected, config.environment.envs_per_goal).astype(np.int32)
 
         fold = jax.random.fold_in
-        rollout = self.learner.begin(fold(fold(self.key, WORLDS), self.iteration), goals)
+        rollout = self.learner.begin(fold(fold(self.key, WORLDS), self.iteration), goals, self.eligible)
         update_key = fold(fold(self.key, UPDATES), self.iteration)
         updates, done, success = [], [], []
         for number in range(config.updates_per_iteration):
@@ -242,8 +272,14 @@ class _Run:
             "selections": np.bincount(selected, minlength=size),
             "episodes": np.bincount(goals[counted], counts, size).astype(np.int64),
             "successes": np.bincount(goals[counted], means * counts, size),
+            "calls": _calls_by_goal(updates, size),
         }
         return row, record
+
+    @property
+    def eligible(self) -> np.ndarray:
+        """The goals that may be called now; a learner without calls does not look."""
+        return eligible_goals(self.curriculum.success_rate)
 
     def _beliefs(self) -> dict[str, Any]:
         """What the next draw rests on."""
@@ -297,6 +333,14 @@ def _fetch(update: Any, done: list[np.ndarray], success: list[np.ndarray]) -> No
         pause = min(2 * pause, 0.02)
     done.append(np.asarray(update.done))
     success.append(np.asarray(update.success))
+
+
+def _calls_by_goal(updates: Sequence[Any], goals: int) -> np.ndarray:
+    """How often each goal was called; zeros for a learner without calls."""
+    total = np.zeros(goals, np.int64)
+    for update in updates:
+        total[: update.calls.shape[0]] += np.asarray(update.calls)
+    return total
 
 
 def _learner_metrics(parts: Sequence[Mapping[str, Any]]) -> dict[str, float]:

@@ -9,6 +9,7 @@ import pytest
 
 from forethought.environment import Assignment, CellTable, Observation, ObservationSpec, Outcome
 from forethought.learner import Learner, NetworkConfig, PPOConfig
+from forethought.learner.network import Conditioning
 
 TINY = {
     "cell_embedding": 4,
@@ -42,6 +43,7 @@ class Probe:
     """
 
     num_actions = 2
+    noop_action = None
     observation_spec = ObservationSpec(1, 1, (CellTable("cell", 2),), 2)
     queue_capacity = 1
 
@@ -94,10 +96,22 @@ class Probe:
 
 
 @pytest.fixture(scope="session")
+def goal_terms():
+    """What goals add to a network, outside calls; goals are numbers of the table's rows."""
+
+    def terms(network, goals, table=None):
+        table = jnp.eye(9, 12) if table is None else table
+        goals = jnp.asarray(goals)
+        return network.goal_tables(table).at(Conditioning(goals, goals, jnp.zeros(goals.shape, jnp.float32)))
+
+    return terms
+
+
+@pytest.fixture(scope="session")
 def tiny():
     """Make a tiny learner in an environment, with every parameter moved off its initial value."""
 
-    def make(environment, network=None, ppo=None, *, jitter=0.3):
+    def make(environment, network=None, ppo=None, *, jitter=0.3, **options):
         learner = Learner(
             environment,
             np.eye(9, 12, dtype=np.float32),
@@ -105,6 +119,7 @@ def tiny():
             PPOConfig(
                 **({"rollout_length": 16, "window": 4, "minibatches": 2 - environment.num_envs % 2} | (ppo or {}))
             ),
+            **options,
         )
         state = learner.init(jax.random.key(0))
         leaves, tree = jax.tree.flatten(state.network)

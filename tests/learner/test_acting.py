@@ -8,6 +8,7 @@ from forethought.environment import Observation
 from forethought.learner import act, empty_memory, forget
 from forethought.learner.acting import evaluate_step, restore_memory
 from forethought.learner.rollout import collect
+from forethought.learner.subroutines import no_calls
 from forethought.toy import ToyEnvironment
 
 MEMORY = 4
@@ -55,9 +56,9 @@ def _windows(network, terms, observations, hidden, age, window):
 
 
 @pytest.mark.parametrize("window", [1, 2, 4, 12, 24])
-def test_windows_give_what_acting_gave_across_episode_ends(setting, window):
+def test_windows_give_what_acting_gave_across_episode_ends(setting, window, goal_terms):
     _, network, goals = setting
-    terms = network.goal_terms(jnp.eye(9, 12)[goals])
+    terms = goal_terms(network, goals)
     observations = _observations(24, 3)
     done = jnp.asarray(np.random.default_rng(1).random((24, 3)) < 0.12)
     logits, value, hidden, age = _act_all(network, terms, observations, done)
@@ -67,9 +68,9 @@ def test_windows_give_what_acting_gave_across_episode_ends(setting, window):
     assert jnp.abs(logits).max() > 0.1
 
 
-def test_nothing_before_an_episode_boundary_matters_after_it(setting):
+def test_nothing_before_an_episode_boundary_matters_after_it(setting, goal_terms):
     _, network, goals = setting
-    terms = network.goal_terms(jnp.eye(9, 12)[goals])
+    terms = goal_terms(network, goals)
     first, other = _observations(10, 3, 0), _observations(10, 3, 1)
     done = jnp.zeros((10, 3), bool).at[4, 1].set(True)
     mixed = jax.tree.map(lambda a, b: a.at[:5].set(b[:5]), first, other)
@@ -81,13 +82,13 @@ def test_nothing_before_an_episode_boundary_matters_after_it(setting):
 
 
 @pytest.mark.parametrize("memory", [MEMORY, 64])
-def test_each_memory_slot_matters_and_none_beyond(tiny, memory):
+def test_each_memory_slot_matters_and_none_beyond(tiny, memory, goal_terms):
     # One column of environments for each distance, each changed at that distance and nowhere else.
     distances = np.arange(1, memory + 4)
     envs, steps = len(distances) + 1, memory + 8
     learner, state = tiny(ToyEnvironment(envs), {"blocks": 1, "memory": memory, "heads": 1}, {"window": 1})
     network = learner.network(state)
-    terms = network.goal_terms(jnp.tile(jnp.eye(9, 12)[:1], (envs, 1)))
+    terms = goal_terms(network, jnp.zeros(envs, jnp.int32))
     observations = jax.tree.map(lambda x: jnp.repeat(x, envs, axis=1), _observations(steps, 1))
     changed = observations.features.at[steps - 1 - distances, 1 + np.arange(len(distances))].add(1.0)
     logits = _act_all(network, terms, observations._replace(features=changed), jnp.zeros((steps, envs), bool))[0][-1]
@@ -95,13 +96,13 @@ def test_each_memory_slot_matters_and_none_beyond(tiny, memory):
     np.testing.assert_array_equal(differs, distances <= memory)
 
 
-def test_memory_restored_from_hidden_states_is_the_memory(setting):
+def test_memory_restored_from_hidden_states_is_the_memory(setting, goal_terms):
     _, network, goals = setting
-    terms = network.goal_terms(jnp.eye(9, 12)[goals])
+    terms = goal_terms(network, goals)
     observations = _observations(7, 3)
     done = jnp.zeros((7, 3), bool).at[4, 0].set(True)
     logits, _, hidden, age = _act_all(network, terms, observations, done)
-    restored = restore_memory(network, hidden[6 - MEMORY : 6], age[6])
+    restored = restore_memory(network, hidden[6 - MEMORY : 6], age[6], no_calls(3))
     step = jax.jit(evaluate_step)(network, restored, jax.tree.map(lambda x: x[6], observations), terms)
     assert jnp.abs(step.logits - logits[6]).max() < 1e-5
 
@@ -127,7 +128,7 @@ def test_acting_depends_on_each_environments_own_key(setting):
         assert jnp.abs(alone.log_prob[0] - both.log_prob[env]) < 1e-5
 
 
-def test_rollout_continues_across_calls_and_updates_reproject(setting):
+def test_rollout_continues_across_calls_and_updates_reproject(setting, goal_terms):
     learner, network, goals = setting
     table = learner.goal_embeddings
     rollout = learner.begin(jax.random.key(1), goals)
@@ -138,7 +139,7 @@ def test_rollout_continues_across_calls_and_updates_reproject(setting):
     assert jnp.abs(second.value[0] - value).max() < 1e-5
     other = jax.tree.map(lambda x: x * 1.01, network)
     _, after, _ = run(other, middle, jax.random.key(3), 8)
-    terms = other.goal_terms(table[goals])
+    terms = goal_terms(other, goals, table)
     cut = jax.tree.map(lambda x: x[None], (after.observation, after.age))
     memory = jnp.transpose(first.hidden[None, -MEMORY:], (2, 0, 3, 1, 4))
     _, again = jax.jit(lambda n, o, t, m, a: n.window(o, t, m, a))(other, cut[0], terms, memory, cut[1])

@@ -8,6 +8,7 @@ from forethought.learner import PPOConfig
 from forethought.learner.gae import advantages
 from forethought.learner.ppo import rewards_of
 from forethought.learner.rollout import Experience
+from forethought.learner.subroutines import Calls
 
 
 def _reference(rewards, values, done, last_value, discount, lam):
@@ -32,11 +33,13 @@ def _experience(values, success, terminated, truncated):
     return Experience(
         Observation(jnp.zeros((*values.shape, 1, 1, 1), jnp.uint8), jnp.zeros((*values.shape, 1))),
         filler,
+        Calls(filler, filler, filler > 0),
         filler,
         jnp.zeros(values.shape),
         jnp.asarray(values, jnp.float32),
         jnp.zeros((values.shape[0], 1, values.shape[1], 1)),
         Outcome(*(jnp.asarray(x) for x in (success, terminated, truncated))),
+        filler > 0,
     )
 
 

@@ -6,9 +6,11 @@ import pytest
 from forethought.learner import Learner, NetworkConfig, PPOConfig
 from forethought.learner.ppo import make_batch, take
 from forethought.learner.rollout import collect
+from forethought.learner.subroutines import log_reference
 from forethought.toy import ToyEnvironment
 
 GOALS = np.arange(4)
+REFERENCE = log_reference(jnp.zeros(0, bool), ToyEnvironment.num_actions)
 
 
 def _run(learner, state, updates, goals=GOALS, begin_at=()):
@@ -101,7 +103,7 @@ def one_step(tiny):
 
 def test_everything_receives_gradient(one_step):
     learner, state, batch, learn = one_step
-    after, _ = learn(state, batch, learner.goal_embeddings)
+    after, _ = learn(state, batch, learner.goal_embeddings, REFERENCE)
     found, _ = jax.tree_util.tree_flatten_with_path(after.optimiser)
     moments = {jax.tree_util.keystr(p): leaf for p, leaf in found if ".mu" in jax.tree_util.keystr(p)}
     assert len(moments) == len(jax.tree.leaves(state.network))
@@ -114,7 +116,7 @@ def test_everything_receives_gradient(one_step):
 def test_a_huge_gradient_is_clipped_to_global_norm_one(one_step):
     learner, state, batch, learn = one_step
     huge = batch._replace(target=batch.target + 1e6)
-    after, means = learn(state, huge, learner.goal_embeddings)
+    after, means = learn(state, huge, learner.goal_embeddings, REFERENCE)
     assert means["gradient_norm"] > 1e3
     moments = jax.tree.leaves(after.optimiser[1][0].mu)
     norm = np.sqrt(sum(float((m.astype(np.float64) ** 2).sum()) for m in map(np.asarray, moments)))

@@ -25,12 +25,12 @@ def _train(tiny, environment, updates, network=None, ppo=None):
     return learner, state, successes / episodes
 
 
-def _values(learner, state, environment, steps):
+def _values(goal_terms, learner, state, environment, steps):
     """Values and signals along the first episodes."""
     network = learner.network(state)
     where, observation = jax.jit(environment.reset)(jax.random.key(9), None)
     memory = empty_memory(network, environment.num_envs)
-    terms = network.goal_terms(jnp.tile(learner.goal_embeddings[:1], (environment.num_envs, 1)))
+    terms = goal_terms(network, jnp.zeros(environment.num_envs, jnp.int32), learner.goal_embeddings)
     step, move = jax.jit(evaluate_step), jax.jit(environment.step)
     values, signals = [], []
     for _ in range(steps):
@@ -42,23 +42,23 @@ def _values(learner, state, environment, steps):
     return np.asarray(values), np.asarray(signals)
 
 
-def test_value_of_a_constant(tiny, probe):
+def test_value_of_a_constant(tiny, probe, goal_terms):
     environment = probe(8, "constant")
     learner, state, _ = _train(tiny, environment, 40)
-    assert np.abs(_values(learner, state, environment, 4)[0] - 1).max() < 0.1
+    assert np.abs(_values(goal_terms, learner, state, environment, 4)[0] - 1).max() < 0.1
 
 
-def test_value_of_what_is_observed(tiny, probe):
+def test_value_of_what_is_observed(tiny, probe, goal_terms):
     environment = probe(8, "observation")
     learner, state, _ = _train(tiny, environment, 60)
-    values, signals = _values(learner, state, environment, 4)
+    values, signals = _values(goal_terms, learner, state, environment, 4)
     assert np.abs(values - signals).max() < 0.15
 
 
-def test_discounted_value(tiny, probe):
+def test_discounted_value(tiny, probe, goal_terms):
     environment = probe(8, "constant", length=2)
     learner, state, _ = _train(tiny, environment, 60, ppo={"discount": 0.5})
-    values, _ = _values(learner, state, environment, 4)
+    values, _ = _values(goal_terms, learner, state, environment, 4)
     assert np.abs(values - np.asarray([0.5, 1, 0.5, 1])[:, None]).max() < 0.12
 
 

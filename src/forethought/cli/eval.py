@@ -25,7 +25,9 @@ def evaluate(
     run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
     goals: Annotated[tuple[str, ...], tyro.conf.arg(metavar="GOAL ...")] = (),
     episodes: int | None = None,
+    trace: str | None = None,
     device: Literal["auto", "cpu", "gpu"] = "auto",
+    env: Literal["auto", "engine", "jax"] | None = None,
 ) -> int:
     """Measure the agent in a run's last checkpoint; prints a table and writes it to eval.parquet in the run.
 
@@ -35,32 +37,48 @@ def evaluate(
         run: Directory of the run.
         goals: Ids of the goals, with spaces or commas between them; default: all that the run trained on.
         episodes: Episodes per goal; default: as in the run's own evaluations.
+        trace: Instead play the first episode of one goal and write it to this file, step by step, as JSON lines with
+            the subroutines that it called.
         device: auto, cpu or gpu.
+        env: What plays Craftax: engine, jax or auto; default: what the run was trained with.
     """
     from forethought.config import load_config
     from forethought.rundir import CONFIG, EVALUATION_COLUMNS, RunDirectory
 
     wanted = tuple(part for goal in goals for part in goal.split(",") if part)
+    if trace is not None and len(wanted) != 1:
+        raise UsageError(f"--trace shows an episode of one goal; name it with --goals (got {len(wanted)})")
     changes: dict[str, Any] = {"device": device, "evaluation.goals": wanted}
+    if env is not None:
+        changes["environment.backend"] = env
     if episodes is not None:
         changes["evaluation.episodes"] = episodes
     with bad_input():
         from forethought.devices import prepare
-        from forethought.domains import load_domain
+        from forethought.domains import choose_backend, load_domain
 
         directory = RunDirectory(run)
-        config = load_config(directory.path / CONFIG, overrides=changes)
+        config = choose_backend(load_config(directory.path / CONFIG, overrides=changes))
         domain = load_domain(config)
         print(f"device: {prepare(config.device)}", file=sys.stderr)
 
     from forethought import checkpoint
     from forethought.evaluation import Evaluator
-    from forethought.learner import Learner
+    from forethought.trace import write_trace
+    from forethought.training import eligible_goals, make_learner
 
     found = checkpoint.load_latest(directory.checkpoints, warn=lambda text: print(text, file=sys.stderr))
     if found is None:
         raise UsageError(f"{run}: no checkpoint yet; train it first: forethought train {run}")
-    learner = Learner(domain.make_environment(config.num_envs), domain.goal_embeddings, config.network, config.ppo)
+    learner = make_learner(config, domain.make_environment(config.num_envs), domain)
+    state = learner.from_dict(found.arrays["learner"])
+    eligible = eligible_goals(found.arrays["curriculum"]["success_rate"])
+    if trace is not None:
+        goal = domain.tasks.index(wanted[0])
+        ids = domain.tasks.ids
+        steps = write_trace(trace, learner, state, domain.make_environment(1), ids, goal, eligible, seed=config.seed)
+        print(f"{steps} steps of {wanted[0]} written to {trace}")
+        return 0
     evaluator = Evaluator(
         learner,
         domain.make_environment,
@@ -71,7 +89,7 @@ def evaluate(
         seed=config.seed,
         chunk=config.evaluation.chunk,
     )
-    result = evaluator.run(learner.from_dict(found.arrays["learner"]))
+    result = evaluator.run(state, eligible)
     assert result is not None
     import polars as pl
 

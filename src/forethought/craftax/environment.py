@@ -84,6 +84,7 @@ class CraftaxEnvironment:
     """
 
     num_actions: int = NUM_ACTIONS
+    noop_action: int | None = 0
     observation_spec: ObservationSpec = OBSERVATION_SPEC
 
     def __init__(

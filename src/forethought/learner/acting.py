@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from forethought.environment import Observation
-from forethought.learner.network import ActorCritic, GoalTerms
+from forethought.learner.network import ActorCritic, Conditioning, GoalTerms
+from forethought.learner.subroutines import CALL_STEPS, Calls, follow, hang_up, log_policy, log_reference, no_calls
 
 
 class Memory(NamedTuple):
@@ -26,12 +27,22 @@ class Memory(NamedTuple):
     """The slot of the next step."""
     age: Int[Array, " env"]
     """Steps since the start of the episode, at most `memory`."""
+    calls: Calls
+    """The subroutine in progress."""
+
+    def conditioning(self, goals: Int[Array, " env"]) -> Conditioning:
+        """What the network is told of goals at the next step, given the episodes' own."""
+        left = self.calls.remaining.astype(jnp.float32) / CALL_STEPS
+        return Conditioning(goals, self.calls.active(goals), left)
 
 
 class Action(NamedTuple):
     """One step's choice."""
 
     action: Int[Array, " env"]
+    """For the environment."""
+    choice: Int[Array, " env"]
+    """What was chosen: the action, or `num_actions` plus the goal that was called."""
     log_prob: Float[Array, " env"]
     value: Float[Array, " env"]
     memory: Memory
@@ -55,6 +66,7 @@ def act(
     goals: Int[Array, " env"],
     goal_embeddings: Float[Array, "goal goal_width"],
     keys: Key[Array, " env"],
+    eligible: Bool[Array, " call"] | None = None,
 ) -> Action:
     """Sample an action in each environment.
 
@@ -65,25 +77,29 @@ def act(
         goals: Each environment's goal, a row of `goal_embeddings`.
         goal_embeddings: Vectors of all goals.
         keys: One key per environment, used for nothing else.
+        eligible: Which goals a network with calls may call; none if not given.
     """
-    terms = network.goal_terms(goal_embeddings[goals])
-    return sample(evaluate_step(network, memory, observation, terms), keys)
+    terms = network.goal_tables(goal_embeddings).at(memory.conditioning(goals))
+    if eligible is None:
+        eligible = jnp.zeros(network.actor.out - network.num_actions, bool)
+    reference = log_reference(eligible, network.num_actions)
+    return sample(network, evaluate_step(network, memory, observation, terms), reference, keys)
 
 
 def empty_memory(network: ActorCritic, num_envs: int) -> Memory:
     """The memory at the start of the first episodes."""
     width = network.project.weight.shape[1]
     hidden = jnp.zeros((network.memory, len(network.blocks), num_envs, width), network.compute_dtype)
-    return restore_memory(network, hidden, jnp.zeros(num_envs, jnp.int32))
+    return restore_memory(network, hidden, jnp.zeros(num_envs, jnp.int32), no_calls(num_envs))
 
 
 def forget(memory: Memory, done: Bool[Array, " env"]) -> Memory:
     """Start a new episode where the last step ended one."""
-    return memory._replace(age=jnp.where(done, 0, memory.age))
+    return memory._replace(age=jnp.where(done, 0, memory.age), calls=hang_up(memory.calls, done))
 
 
 def restore_memory(
-    network: ActorCritic, hidden: Float[Array, "memory layer env width"], age: Int[Array, " env"]
+    network: ActorCritic, hidden: Float[Array, "memory layer env width"], age: Int[Array, " env"], calls: Calls
 ) -> Memory:
     """Project the remembered inputs of each block anew, as after a change of the parameters.
 
@@ -91,6 +107,7 @@ def restore_memory(
         network: The actor-critic.
         hidden: Inputs of each block at the last steps, the latest last.
         age: Steps since the start of the episode.
+        calls: The subroutine in progress.
     """
     dtype = jnp.dtype(network.compute_dtype)
     keys, values, positions = [], [], []
@@ -106,6 +123,7 @@ def restore_memory(
         tuple(positions),
         jnp.asarray(network.memory, jnp.int32),
         jnp.minimum(age, network.memory).astype(jnp.int32),
+        calls,
     )
 
 
@@ -138,9 +156,18 @@ def evaluate_step(network: ActorCritic, memory: Memory, observation: Observation
     return Step(network.actor(x, terms.actor), value, following, jnp.stack(hidden))
 
 
-def sample(step: Step, keys: Key[Array, " env"]) -> Action:
-    """Draw each environment's action with its own key."""
-    action = jax.vmap(jax.random.categorical)(keys, step.logits).astype(jnp.int32)
-    log_probs = jax.nn.log_softmax(step.logits)
-    log_prob = jnp.take_along_axis(log_probs, action[:, None], axis=1)[:, 0]
-    return Action(action, log_prob, step.value, step.memory, step.hidden)
+def sample(network: ActorCritic, step: Step, reference: Float[Array, " choice"], keys: Key[Array, " env"]) -> Action:
+    """Draw each environment's choice with its own key, and take note of calls.
+
+    Args:
+        network: The actor-critic.
+        step: Its outputs.
+        reference: `log_reference` of the goals that may be called.
+        keys: One key per environment.
+    """
+    log_probs = log_policy(step.logits, reference)
+    choice = jax.vmap(jax.random.categorical)(keys, log_probs).astype(jnp.int32)
+    log_prob = jnp.take_along_axis(log_probs, choice[:, None], axis=1)[:, 0]
+    action = jnp.where(choice < network.num_actions, choice, network.noop_action).astype(jnp.int32)
+    memory = step.memory._replace(calls=follow(step.memory.calls, choice, network.num_actions))
+    return Action(action, choice, log_prob, step.value, memory, step.hidden)

@@ -76,7 +76,7 @@ class PPOConfig(BaseModel):
     value_coefficient: float = Field(default=0.5, ge=0)
     """Weight of the value loss."""
     entropy_coefficient: float = Field(default=0.005, ge=0)
-    """Weight of the entropy bonus."""
+    """Weight of the entropy bonus; with subroutine calls of the penalty in its place (C.4)."""
     learning_rate: float = Field(default=2e-4, gt=0)
     """Adam's step size, constant."""
     adam_epsilon: float = Field(default=1e-5, gt=0)

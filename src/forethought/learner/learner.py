@@ -1,5 +1,6 @@
 """The learner: what it knows, how it starts, and one update."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -12,7 +13,8 @@ from forethought.environment import BatchedEnvironment
 from forethought.learner.config import NetworkConfig, PPOConfig
 from forethought.learner.network import ActorCritic, make_network
 from forethought.learner.ppo import loss, make_batch, take
-from forethought.learner.rollout import Experience, Rollout, collect, start
+from forethought.learner.rollout import Experience, HostCollector, Rollout, collect, start, steps_on_host
+from forethought.learner.subroutines import log_reference
 
 
 class LearnerState(NamedTuple):
@@ -28,12 +30,15 @@ class Update(NamedTuple):
     metrics: dict[str, Array]
     """Sums and counts by name, so that updates add up: counts of `steps`, `episodes`, `successes`, `deaths`,
     `timeouts`, `updates` and `minibatches`; sums over minibatches of `policy_loss`, `value_loss`, `entropy`,
-    `divergence`, `clipped` and `gradient_norm`; sum over updates of `first_ratio_error`, the largest distance
-    of a probability ratio from 1 in the first minibatch."""
+    `reference_divergence`, `divergence`, `clipped` and `gradient_norm`; sum over updates of `first_ratio_error`, the
+    largest distance of a probability ratio from 1 in the first minibatch. With calls also counts of `calls`,
+    `steps_in_calls`, `episodes_with_call` and `successes_with_call`."""
     done: Bool[Array, "time env"]
     """Which steps ended an episode."""
     success: Bool[Array, "time env"]
     """Which steps reached the goal."""
+    calls: Int[Array, " call"]
+    """How often each goal was called; empty for a learner without calls."""
 
 
 class Learner:
@@ -44,9 +49,13 @@ class Learner:
         goal_embeddings: Vectors of all goals, in the order of the goals' numbers.
         network: Sizes of the network.
         ppo: Settings of the updates.
+        subroutines: Whether the actor can call its own behaviour for other goals (C.4).
+        host_loop: Whether the environments step outside compiled programs; by default where they live on the host
+            and the network does not.
 
     Raises:
-        ValueError: The minibatches do not divide the environments, or the embeddings are not a finite table.
+        ValueError: The minibatches do not divide the environments, the embeddings are not a finite table, or there
+            are to be calls and the environment has no action that does nothing.
     """
 
     def __init__(
@@ -55,6 +64,9 @@ class Learner:
         goal_embeddings: Float[np.ndarray | Array, "goal goal_width"],
         network: NetworkConfig,
         ppo: PPOConfig,
+        *,
+        subroutines: bool = False,
+        host_loop: bool | None = None,
     ) -> None:
         if environment.num_envs % ppo.minibatches:
             raise ValueError(
@@ -64,8 +76,11 @@ class Learner:
         vectors = np.asarray(goal_embeddings, np.float32)
         if vectors.size == 0 or not np.isfinite(vectors).all():
             raise ValueError(f"goal embeddings of shape {vectors.shape} must be finite and not empty")
+        if subroutines and environment.noop_action is None:
+            raise ValueError("subroutines need an environment with an action that does nothing; noop_action is None")
         self.environment = environment
         self.goal_embeddings = jnp.asarray(vectors)
+        self.num_calls = vectors.shape[0] if subroutines else 0
         self.network_config = network
         self.ppo = ppo
         self._optimiser = optax.chain(
@@ -73,7 +88,12 @@ class Learner:
             optax.adam(ppo.learning_rate, eps=ppo.adam_epsilon),
         )
         self._init = jax.jit(self._make_state)
-        self._update = jax.jit(self._run_update, donate_argnums=(0, 1))
+        if steps_on_host(environment) if host_loop is None else host_loop:
+            self._collect_on_host = HostCollector(environment, ppo.rollout_length)
+            self._learn_all = jax.jit(self._learn_from, donate_argnums=0)
+            self._update: Callable[..., Any] = self._run_update_on_host
+        else:
+            self._update = jax.jit(self._run_update, donate_argnums=(0, 1))
 
     def init(self, key: Key[Array, ""]) -> LearnerState:
         """A learner that has seen nothing."""
@@ -83,15 +103,23 @@ class Learner:
         """The learner's network, as `act` takes it."""
         return state.network
 
-    def begin(self, key: Key[Array, ""], goals: Int[Array | np.ndarray, " env"]) -> Rollout:
-        """Reset all environments, each with its goal, and remember nothing.
+    def begin(
+        self,
+        key: Key[Array, ""],
+        goals: Int[Array | np.ndarray, " env"],
+        eligible: Bool[Array | np.ndarray, " call"] | None = None,
+    ) -> Rollout:
+        """Reset all environments, each with its goal; nothing is remembered, and no call goes on.
 
         Args:
             key: Source of the environments' worlds.
             goals: Goal number of each environment.
+            eligible: Which goals may be called until the next `begin`; by default none. A learner without calls
+                takes it and does without.
 
         Raises:
-            ValueError: There is not one goal per environment, or a goal number is out of range.
+            ValueError: There is not one goal per environment, a goal number is out of range, or there is not one
+                flag per goal.
         """
         numbers = np.asarray(goals)
         count = self.goal_embeddings.shape[0]
@@ -102,7 +130,21 @@ class Learner:
         if ((numbers < 0) | (numbers >= count)).any():
             raise ValueError(f"goals lie in [{numbers.min()}, {numbers.max()}], allowed is [0, {count - 1}]")
         # Not compiled here: an environment makes its worlds on the host, and compiles what is worth it.
-        return start(self.environment, self.network_config, key, jnp.asarray(numbers, jnp.int32))
+        flags = self.callable_goals(eligible)
+        return start(self.environment, self.network_config, key, jnp.asarray(numbers, jnp.int32), flags)
+
+    def callable_goals(self, eligible: Bool[Array | np.ndarray, " goal"] | None) -> Bool[Array, " call"]:
+        """The goals that the actor may call, out of those eligible: none without calls, or if not given.
+
+        Raises:
+            ValueError: There is not one flag per goal.
+        """
+        count = self.goal_embeddings.shape[0]
+        if eligible is not None and np.shape(eligible) != (count,):
+            raise ValueError(f"eligible has shape {np.shape(eligible)}, but there are {count} goals")
+        if eligible is None or not self.num_calls:
+            return jnp.zeros(self.num_calls, bool)
+        return jnp.asarray(eligible, bool)
 
     def update(
         self, state: LearnerState, rollout: Rollout, key: Key[Array, ""]
@@ -161,6 +203,8 @@ class Learner:
             environment.num_actions,
             self.goal_embeddings.shape[1],
             self.network_config,
+            calls=self.num_calls,
+            noop_action=environment.noop_action or 0,
         )
         return LearnerState(network, self._optimiser.init(network))  # pyright: ignore[reportArgumentType]
 
@@ -172,11 +216,41 @@ class Learner:
         key: Key[Array, ""],
     ) -> tuple[LearnerState, Rollout, Update]:
         acting_key, shuffle_key = jax.random.fold_in(key, 0), jax.random.fold_in(key, 1)
-        config = self.ppo
         following, experience, last_value = collect(
-            self.environment, state.network, rollout, goal_embeddings, acting_key, config.rollout_length
+            self.environment, state.network, rollout, goal_embeddings, acting_key, self.ppo.rollout_length
         )
+        state, update = self._learn_from(
+            state, experience, rollout._replace(environment=None), last_value, goal_embeddings, shuffle_key
+        )
+        return state, following, update
+
+    def _run_update_on_host(
+        self,
+        state: LearnerState,
+        rollout: Rollout,
+        goal_embeddings: Float[Array, "goal goal_width"],
+        key: Key[Array, ""],
+    ) -> tuple[LearnerState, Rollout, Update]:
+        acting_key, shuffle_key = jax.random.fold_in(key, 0), jax.random.fold_in(key, 1)
+        following, experience, last_value = self._collect_on_host(state.network, rollout, goal_embeddings, acting_key)
+        state, update = self._learn_all(
+            state, experience, rollout._replace(environment=None), last_value, goal_embeddings, shuffle_key
+        )
+        return state, following, update
+
+    def _learn_from(
+        self,
+        state: LearnerState,
+        experience: Experience,
+        rollout: Rollout,
+        last_value: Float[Array, " env"],
+        goal_embeddings: Float[Array, "goal goal_width"],
+        shuffle_key: Key[Array, ""],
+    ) -> tuple[LearnerState, Update]:
+        """Learn from a rollout; `rollout` is where it started."""
+        config = self.ppo
         batch = make_batch(experience, rollout.goals, rollout.hidden, last_value, config)
+        reference = log_reference(rollout.eligible, self.environment.num_actions)
         envs = self.environment.num_envs
         orders = [
             jax.random.permutation(jax.random.fold_in(shuffle_key, epoch), envs).reshape(
@@ -186,7 +260,7 @@ class Learner:
         ]
 
         def learn(state: LearnerState, part: Int[Array, " part"]) -> tuple[LearnerState, dict[str, Array]]:
-            return self.learn(state, take(batch, part), goal_embeddings)
+            return self.learn(state, take(batch, part), goal_embeddings, reference)
 
         state, parts = jax.lax.scan(learn, state, jnp.concatenate(orders))
         first_ratio_error = parts.pop("ratio_error")[0]
@@ -194,13 +268,24 @@ class Learner:
         metrics["first_ratio_error"] = first_ratio_error
         metrics["minibatches"] = jnp.asarray(config.minibatches * config.epochs, jnp.int32)
         metrics["updates"] = jnp.asarray(1, jnp.int32)
-        return state, following, Update(metrics, experience.done, experience.outcome.success)
+        calls = jnp.zeros(self.num_calls, jnp.int32)
+        if self.num_calls:
+            metrics |= _call_counts(experience, self.environment.num_actions)
+            # Actions go beyond the end, where nothing is counted.
+            goal = experience.choice - self.environment.num_actions
+            calls = calls.at[jnp.where(goal < 0, self.num_calls, goal)].add(1, mode="drop")
+        return state, Update(metrics, experience.done, experience.outcome.success, calls)
 
     def learn(
-        self, state: LearnerState, batch: Any, goal_embeddings: Float[Array, "goal goal_width"]
+        self,
+        state: LearnerState,
+        batch: Any,
+        goal_embeddings: Float[Array, "goal goal_width"],
+        reference: Float[Array, " choice"],
     ) -> tuple[LearnerState, dict[str, Array]]:
         """One step of the optimiser on one minibatch; pure."""
-        (_, means), gradient = jax.value_and_grad(loss, has_aux=True)(state.network, batch, goal_embeddings, self.ppo)
+        slope = jax.value_and_grad(loss, has_aux=True)
+        (_, means), gradient = slope(state.network, batch, goal_embeddings, reference, self.ppo)
         change, optimiser = self._optimiser.update(gradient, state.optimiser)
         network = optax.apply_updates(state.network, change)  # pyright: ignore[reportArgumentType]
         means["gradient_norm"] = jnp.sqrt(sum(jnp.vdot(g, g) for g in jax.tree.leaves(gradient)))
@@ -214,6 +299,16 @@ def _counts(experience: Experience) -> dict[str, Array]:
     flags = {"episodes": experience.done, "successes": outcome.success, "deaths": deaths, "timeouts": timeouts}
     counts = {name: flag.sum(dtype=jnp.int32) for name, flag in flags.items()}
     return counts | {"steps": jnp.asarray(outcome.success.size, jnp.int32)}
+
+
+def _call_counts(experience: Experience, num_actions: int) -> dict[str, Array]:
+    flags = {
+        "calls": experience.choice >= num_actions,
+        "steps_in_calls": experience.calls.inside | (experience.choice >= num_actions),
+        "episodes_with_call": experience.done & experience.called,
+        "successes_with_call": experience.outcome.success & experience.called,
+    }
+    return {name: flag.sum(dtype=jnp.int32) for name, flag in flags.items()}
 
 
 def _leaves(tree: Any) -> list[tuple[tuple[str, ...], Any]]:

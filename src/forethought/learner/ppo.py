@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from forethought.environment import Observation
 from forethought.learner.config import PPOConfig
 from forethought.learner.gae import advantages
-from forethought.learner.network import ActorCritic
+from forethought.learner.network import ActorCritic, Conditioning
 from forethought.learner.rollout import Experience
+from forethought.learner.subroutines import CALL_STEPS, Calls, divergence, entropy, log_policy
 
 
 class Batch(NamedTuple):
@@ -21,11 +22,12 @@ class Batch(NamedTuple):
     goals: Int[Array, " env"]
     memory: Float[Array, "layer window env memory width"]
     age: Int[Array, "window time env"]
-    action: Int[Array, "window time env"]
+    calls: Calls
+    choice: Int[Array, "window time env"]
     log_prob: Float[Array, "window time env"]
     value: Float[Array, "window time env"]
     advantage: Float[Array, "window time env"]
-    """Normalised over the whole rollout."""
+    """Normalised over the decisions of the whole rollout that were made outside calls; the others' do not count."""
     target: Float[Array, "window time env"]
     """What the value should have been."""
 
@@ -64,7 +66,10 @@ def make_batch(
         config.discount,
         config.gae_lambda,
     )
-    normalised = (raw - raw.mean()) / (raw.std() + 1e-8)
+    outside = ~experience.calls.inside
+    mean = mean_over(outside, raw)
+    deviation = jnp.sqrt(mean_over(outside, (raw - mean) ** 2))
+    normalised = (raw - mean) / (deviation + 1e-8)
     length, slots = config.rollout_length, before.shape[0]
     hidden = jnp.concatenate([before, experience.hidden])
     starts = range(0, length, config.window)
@@ -78,12 +83,18 @@ def make_batch(
         goals=goals,
         memory=jnp.transpose(memory, (2, 0, 3, 1, 4)),
         age=cut(experience.age),
-        action=cut(experience.action),
+        calls=jax.tree.map(cut, experience.calls),
+        choice=cut(experience.choice),
         log_prob=cut(experience.log_prob),
         value=cut(experience.value),
         advantage=cut(normalised),
         target=cut(raw + experience.value),
     )
+
+
+def mean_over(where: Bool[Array, "*shape"], values: Float[Array, "*shape"]) -> Float[Array, ""]:
+    """Mean over some of the values, 0 if there are none."""
+    return jnp.where(where, values, 0.0).sum() / jnp.maximum(where.sum(dtype=jnp.float32), 1)
 
 
 def take(batch: Batch, envs: Int[Array, " part"]) -> Batch:
@@ -99,27 +110,37 @@ def loss(
     network: ActorCritic,
     batch: Batch,
     goal_embeddings: Float[Array, "goal goal_width"],
+    reference: Float[Array, " choice"],
     config: PPOConfig,
 ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
-    """The loss on one minibatch, and means over its decisions by name."""
-    terms = network.goal_terms(goal_embeddings[batch.goals])
+    """The loss on one minibatch, and means over its decisions by name.
+
+    The actor learns from decisions outside calls, the critic from every step (C.4). The penalty on the divergence
+    from the reference distribution is the entropy bonus, up to a constant, where nothing can be called.
+    """
+    calls = batch.calls
+    assigned = jnp.broadcast_to(batch.goals, batch.choice.shape)
+    told = Conditioning(assigned, calls.active(assigned), calls.remaining.astype(jnp.float32) / CALL_STEPS)
+    terms = network.goal_tables(goal_embeddings).at(told)
     logits, value = network.window(batch.observation, terms, batch.memory, batch.age)
-    log_probs = jax.nn.log_softmax(logits)
-    log_prob = jnp.take_along_axis(log_probs, batch.action[..., None], axis=-1)[..., 0]
+    log_probs = log_policy(logits, reference)
+    log_prob = jnp.take_along_axis(log_probs, batch.choice[..., None], axis=-1)[..., 0]
+    outside = ~calls.inside
     log_ratio = log_prob - batch.log_prob
     ratio = jnp.exp(log_ratio)
     clipped = jnp.clip(ratio, 1 - config.clip, 1 + config.clip)
-    policy_loss = -jnp.minimum(ratio * batch.advantage, clipped * batch.advantage).mean()
+    policy_loss = -mean_over(outside, jnp.minimum(ratio * batch.advantage, clipped * batch.advantage))
     near = batch.value + jnp.clip(value - batch.value, -config.value_clip, config.value_clip)
     errors = jnp.maximum((value - batch.target) ** 2, (near - batch.target) ** 2)
     value_loss = 0.5 * errors.mean()
-    entropy = -(jnp.exp(log_probs) * log_probs).sum(-1).mean()
-    total = policy_loss + config.value_coefficient * value_loss - config.entropy_coefficient * entropy
+    penalty = mean_over(outside, divergence(log_probs, reference))
+    total = policy_loss + config.value_coefficient * value_loss + config.entropy_coefficient * penalty
     return total, {
         "policy_loss": policy_loss,
         "value_loss": value_loss,
-        "entropy": entropy,
-        "divergence": (ratio - 1 - log_ratio).mean(),
-        "clipped": (jnp.abs(ratio - 1) > config.clip).mean(dtype=jnp.float32),
+        "entropy": mean_over(outside, entropy(log_probs)),
+        "reference_divergence": penalty,
+        "divergence": mean_over(outside, ratio - 1 - log_ratio),
+        "clipped": mean_over(outside, (jnp.abs(ratio - 1) > config.clip).astype(jnp.float32)),
         "ratio_error": jnp.abs(ratio - 1).max(),
     }

@@ -131,6 +131,7 @@ class ToyEnvironment:
         self._goal_numbers = tuple(GOAL_IDS.index(name) for name in self.goal_ids)
 
     num_actions = len(_MOVES)
+    noop_action: int | None = 0
     observation_spec = ObservationSpec(SIZE, SIZE, (CellTable("tile", 5), CellTable("agent", 2)), 4)
 
     def reset(self, key: Key[Array, ""], goals: Int[Array, " env"]) -> tuple[ToyState, Observation]:
