@@ -10,6 +10,7 @@ COMMANDS = {
     "demo": "train an agent on Craftax for a few minutes on the CPU, and draw what happened",
     "train": "train an agent: PRESET, FILE.toml or the directory of a run to continue",
     "eval": "measure the agent of a run",
+    "judge": "ask a language model for the two graphs of your tasks, and audit them",
     "graph": "show a goal's place in a graph, or check a graph file",
     "goals": "list the goals of Craftax",
     "embed": "make goal vectors with any sentence-transformers model",

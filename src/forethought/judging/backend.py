@@ -1,6 +1,7 @@
 """One question to a model, through pydantic-ai: raw text and usage back, or one of four kinds of failure."""
 
 import os
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -153,7 +154,9 @@ def make_model(settings: Settings) -> "Model":
     except ImportError:
         raise ValueError(f"asking {settings.model} needs: pip install 'forethought[{provider.extra}]'") from None
     except (UserError, ValueError) as error:
-        raise ValueError(f"{settings.model} cannot be asked: {_one_line(error)}") from error
+        keys = " or ".join(dict.fromkeys(re.findall(r"\b[A-Z_]+_API_KEY\b", str(error))))
+        reason = f"set the environment variable {keys}" if keys else _one_line(error)
+        raise ValueError(f"{settings.model} cannot be asked: {reason}") from error
 
 
 def answer(response: "ModelResponse") -> Answer:

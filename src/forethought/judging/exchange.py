@@ -61,7 +61,7 @@ def export_requests(run: Run, path: str | Path, provider: Provider, shape: str =
         pending = [request for query in run.plan.queries for request in state.pending(query)]
         pending = renumbered(pending, made, stored_keys(run), "export")
         for request in pending:
-            message = Wording(run.plan, request, provider).message(run.dialect())
+            message = Wording(run.plan, request, provider).message()
             if (request.query.id, request.attempt) not in made:
                 writer.request(request_record(request, message, "export"))
             line = _line(run.plan, custom_id(run.plan, request), message, shape)

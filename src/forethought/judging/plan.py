@@ -127,6 +127,16 @@ class Plan:
         possible = size * (size - 1) * len(self.repetitions)
         return self.pairs / possible if possible else 1.0
 
+    @property
+    def share_ever_asked(self) -> float:
+        """The part of all ordered pairs that at least one repetition asks about."""
+        size = len(self.tasks)
+        ever = np.zeros((size, size), dtype=bool)
+        for query in self.queries:
+            ever[np.ix_(query.sources, query.targets)] = True
+        np.fill_diagonal(ever, False)
+        return float(ever.sum()) / (size * (size - 1))
+
     def check_pairs(self) -> None:
         """Raise a ValueError unless every repetition asks each ordered pair of different tasks exactly once."""
         size = len(self.tasks)
