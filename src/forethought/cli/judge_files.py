@@ -152,11 +152,7 @@ def _standing(run: "Run") -> list[str]:
     from forethought.judging.batch_log import batch_records
 
     state = run.state()
-    cost = (
-        f"${state.cost_usd:.2f}"
-        if not state.unpriced
-        else f"${state.cost_usd:.2f} and {state.unpriced} of unknown price"
-    )
+    cost = f"${state.cost_usd:.2f}" + (f" and {state.unpriced:,} of unknown price" if state.unpriced else "")
     usage = ", ".join(f"{count:,} {name}" for name, count in sorted(state.usage.items()))
     served = ", ".join(f"{model} ({count})" for model, count in state.served.most_common())
     left = f"{len(state.missing()):,} of {len(run.plan.queries):,} queries open"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from forethought.judging.plan import Settings
-from forethought.judging.providers import Provider, provider_of
+from forethought.judging.providers import PROVIDERS, Provider, provider_of
 from forethought.judging.wording import Message
 
 if TYPE_CHECKING:
@@ -142,20 +142,24 @@ def make_model(settings: Settings) -> "Model":
         ValueError: no such provider, its package is not installed, or its key is not set.
     """
     provider = provider_of(settings.model, settings.base_url)
+    needed = f"forethought[{provider.extra}]" if provider.name in PROVIDERS else f"pydantic-ai-slim[{provider.name}]"
+    missing = f"asking {settings.model} needs: pip install '{needed}'"
     try:
         from pydantic_ai.exceptions import UserError
         from pydantic_ai.models import infer_model
     except ModuleNotFoundError:
-        raise ValueError(f"asking {settings.model} needs: pip install 'forethought[{provider.extra}]'") from None
+        raise ValueError(missing) from None
     try:
         if settings.base_url is None:
             return infer_model(settings.model)
         return infer_model(settings.model, lambda name: _at(settings.base_url or "", name))
     except ImportError:
-        raise ValueError(f"asking {settings.model} needs: pip install 'forethought[{provider.extra}]'") from None
+        raise ValueError(missing) from None
     except (UserError, ValueError) as error:
-        keys = " or ".join(dict.fromkeys(re.findall(r"\b[A-Z_]+_API_KEY\b", str(error))))
-        reason = f"set the environment variable {keys}" if keys else _one_line(error)
+        variables = dict.fromkeys(re.findall(r"\b[A-Z_]+_(?:API_KEY|BASE_URL)\b", str(error)))
+        reason = f"set the environment variable {' or '.join(variables)}" if variables else _one_line(error)
+        if any(name.endswith("BASE_URL") for name in variables):
+            reason += ", or give base_url"
         raise ValueError(f"{settings.model} cannot be asked: {reason}") from error
 
 
