@@ -72,7 +72,9 @@ class EngineEnvironment:
         self._advance = jax.jit(self._step)
         self._append = jax.jit(ffi.enqueue)
 
-    def reset(self, key: Key[Array, ""], goals: Int[Array, " env"]) -> tuple[UInt8[Array, " byte"], Observation]:
+    def reset(
+        self, key: Key[Array, ""], goals: Int[Array | np.ndarray, " env"]
+    ) -> tuple[UInt8[Array, " byte"], Observation]:
         """Start every environment in a fresh world with the goal given, for training.
 
         Raises:
@@ -81,7 +83,9 @@ class EngineEnvironment:
         numbers = goal_numbers(goals, self.num_envs, len(self.goal_ids))
         return self._start(craftax_native.reset, jax.random.split(key, self.num_envs), numbers)
 
-    def begin(self, keys: Key[Array, " env"], goals: Int[Array, " env"]) -> tuple[UInt8[Array, " byte"], Observation]:
+    def begin(
+        self, keys: Key[Array, " env"], goals: Int[Array | np.ndarray, " env"]
+    ) -> tuple[UInt8[Array, " byte"], Observation]:
         """Start one given episode in every environment, with an empty queue, for evaluation.
 
         Raises:
@@ -90,7 +94,7 @@ class EngineEnvironment:
         return self._start(craftax_native.begin, keys, goal_numbers(goals, self.num_envs, len(self.goal_ids)))
 
     def enqueue(
-        self, state: UInt8[Array, " byte"], keys: Key[Array, " episode"], goals: Int[Array, " episode"]
+        self, state: UInt8[Array, " byte"], keys: Key[Array, " episode"], goals: Int[Array | np.ndarray, " episode"]
     ) -> UInt8[Array, " byte"]:
         """Append episodes to the queue.
 
@@ -106,7 +110,7 @@ class EngineEnvironment:
         return self._append(state, self._put(_words(keys)), self._put(numbers))
 
     def step(
-        self, state: UInt8[Array, " byte"], actions: Int[Array, " env"]
+        self, state: UInt8[Array, " byte"], actions: Int[Array | np.ndarray, " env"]
     ) -> tuple[UInt8[Array, " byte"], Observation, Outcome]:
         """Advance every environment by one step; those that are done start their next episode.
 
@@ -137,7 +141,7 @@ class EngineEnvironment:
         return self._put(state), Observation(self._put(cells), self._put(features))
 
     def _step(
-        self, state: UInt8[Array, " byte"], actions: Int[Array, " env"]
+        self, state: UInt8[Array, " byte"], actions: Int[Array | np.ndarray, " env"]
     ) -> tuple[UInt8[Array, " byte"], Observation, Outcome]:
         after = ffi.step(state, actions, self.threads)
         outcome = Outcome(after.success, after.terminated, after.truncated)
