@@ -12,9 +12,10 @@ BY_FLOOR = ("map", "item_map", "light_map", "down_ladders", "up_ladders")
 WATER, STONE, LAVA, WALL, MOSSY_WALL = 3, 4, 14, 17, 19
 LADDER_DOWN, LADDER_UP = 2, 3
 
-# Measured on an x86-64 CPU with AVX-512: none of 92,160 floors differs (python benchmarks/worlds.py). A CPU without
-# fused multiply-add, or another C library's cosf, may round a height to the other side of a threshold now and then.
-MAX_DIFFERENT_FLOORS = 2
+# Measured with benchmarks/worlds.py on an x86-64 CPU with AVX-512: none of 184,320 floors differs. The reference's own
+# roundings depend on the CPU: kept to AVX2, 1 of 18,432 of its floors changes (its light), without fused multiply-add 6
+# of 18,432 do (their blocks).
+MAX_DIFFERENT_FLOORS = 4
 
 
 @pytest.fixture(scope="module")

@@ -112,7 +112,7 @@ CRAFTAX_FN void overlay(std::uint8_t (&blocks)[kSize], Block block, const Condit
 }
 
 // Where lava flows, and where its light falls from: the same cells but for rounding, as the compiled reference fuses a
-// product and a sum for the one and (of the floors where it matters) not for the other.
+// product and a sum for the one and, on CPUs with AVX-512 and the floors where it matters, not for the other.
 struct Lava {
   Rows cells;
   Rows lights;
