@@ -83,7 +83,7 @@ def test_a_graph_that_is_wrong_finds_no_support(uniform_run):
 
 @pytest.mark.parametrize("method", ["unif", "alp+d"])
 def test_without_transfer_the_intervals_cover_chance(tmp_path, method):
-    # Over 40 seeds of this run, the correlation's interval covers 0 in 39 (uniform) and 40 (alp+d).
+    # Over 40 other seeds, 38 of the intervals cover chance (uniform run), 39 (alp+d), for either number.
     found = compare_transfer(make_run(tmp_path / "run", 0.0, method, seed=1), true_graph(), top=30)
     assert found.uniform == (method == "unif")
     assert found.rank_correlation.low < 0 < found.rank_correlation.high
