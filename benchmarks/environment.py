@@ -1,20 +1,27 @@
-"""Measure the Craftax environment alone: compile times, worlds/s, and steps/s with random actions.
+"""Measure the Craftax environments side by side: JAX, and the engine with one thread and with all.
 
-Steps include observations, all goal tests and restarts, inside one `lax.scan` with a donated state. The last
-column ends one environment in eight on every step, to show what restarts cost.
+Steps include random actions, observations, all that a goal needs and restarts, inside one `lax.scan` with a donated
+state, as training runs them; episodes end by death, or by the limit. "Bare" is the engine from NumPy: steps,
+observations and goals, without JAX around them.
 
-    python benchmarks/environment.py --envs 64 128 256
+    python benchmarks/environment.py
+    python benchmarks/environment.py --jax-envs 64 128 256 --engine-envs 1024 --steps 64
 """
 
 import argparse
+import os
 import time
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from forethought.craftax.environment import CraftaxEnvironment
+from forethought.environment import BatchedEnvironment
+
+EPISODE_LIMIT = 4096
 
 
 def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
@@ -23,15 +30,11 @@ def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, result
 
 
-def rollout(env: CraftaxEnvironment, steps: int, deaths: int) -> Callable[..., Any]:
-    """A program that takes random actions, and ends `deaths` environments on every step."""
+def rollout(env: BatchedEnvironment, steps: int) -> Callable[..., Any]:
+    """A program that takes random actions."""
 
     def one(state: Any, key: Any) -> tuple[Any, Any]:
         actions = jax.random.randint(key, (env.num_envs,), 0, env.num_actions)
-        if deaths:
-            chosen = jax.random.permutation(key, env.num_envs)[:deaths]
-            health = state.game.player_health.at[chosen].set(-50.0)
-            state = state._replace(game=state.game.replace(player_health=health))
         state, observation, outcome = env.step(state, actions)
         return state, (jnp.sum(observation.cells), jnp.sum(observation.features), jnp.sum(outcome.done))
 
@@ -42,42 +45,85 @@ def rollout(env: CraftaxEnvironment, steps: int, deaths: int) -> Callable[..., A
     return jax.jit(many, donate_argnums=0)
 
 
-def measure(num_envs: int, steps: int, repeats: int) -> None:
-    env = CraftaxEnvironment(num_envs)
-    goals = jnp.arange(num_envs, dtype=jnp.int32) % len(env.goal_ids)
-    first_reset, _ = seconds(lambda: env.reset(jax.random.key(0), goals))
-    reset, (state, _) = seconds(lambda: env.reset(jax.random.key(1), goals))
-    rates = []
-    compiling = 0.0
-    for deaths in (0, num_envs // 8):
-        program = rollout(env, steps, deaths)
-        first, (state, _) = seconds(lambda program=program, state=state: program(state, jax.random.key(2)))
-        times = []
-        for repeat in range(repeats):
-            took, (state, _) = seconds(
-                lambda program=program, state=state, repeat=repeat: program(state, jax.random.key(3 + repeat))
-            )
-            times.append(took)
-        rates.append(num_envs * steps / min(times))
-        compiling = compiling or first - min(times)
-    print(
-        f"| {num_envs} | {first_reset - reset:.1f} | {compiling:.1f} | {env.pool_size / reset:.0f} "
-        f"| {rates[0]:.0f} | {rates[1]:.0f} |",
-        flush=True,
-    )
+def rate(env: BatchedEnvironment, goals: Any, steps: int, repeats: int) -> tuple[float, float]:
+    """Steps/s in the median of some programs, and the share of steps that ended an episode."""
+    program = rollout(env, steps)
+    state, _ = env.reset(jax.random.key(0), goals)
+    state, _ = program(state, jax.random.key(1))
+    times, ended = [], 0.0
+    for repeat in range(repeats):
+        took, (state, sums) = seconds(lambda state=state, repeat=repeat: program(state, jax.random.key(2 + repeat)))
+        times.append(took)
+        ended += float(sums[2])
+    return env.num_envs * steps / float(np.median(times)), ended / (repeats * steps * env.num_envs)
+
+
+def worlds(env: BatchedEnvironment, goals: Any, made: int, repeats: int) -> float:
+    """Worlds/s of a reset that makes `made` of them."""
+    jax.block_until_ready(env.reset(jax.random.key(0), goals))
+    times = [seconds(lambda repeat=repeat: env.reset(jax.random.key(repeat), goals))[0] for repeat in range(repeats)]
+    return made / float(np.median(times))
+
+
+def bare(env: Any, goals: Any, steps: int, repeats: int, threads: int) -> float:
+    """Steps/s of the engine from NumPy."""
+    import craftax_native as engine
+
+    state = engine.new_state(env.num_envs, env._table, EPISODE_LIMIT, 1)
+    cells, features = engine.new_observations(env.num_envs)
+    keys = np.random.default_rng(0).integers(0, 2**32, (env.num_envs, 2), np.uint32)
+    engine.reset(state, keys, np.asarray(goals, np.int32), cells, features, threads)
+    flags = [np.zeros(env.num_envs, bool) for _ in range(3)]
+    actions = np.random.default_rng(1).integers(0, 43, (steps, env.num_envs)).astype(np.int32)
+    times = []
+    for _ in range(repeats + 1):
+        start = time.perf_counter()
+        for action in actions:
+            engine.step(state, action, cells, features, *flags, threads)
+        times.append(time.perf_counter() - start)
+    return env.num_envs * steps / float(np.median(times[1:]))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--envs", type=int, nargs="+", default=[64, 128, 256], help="numbers of environments")
+    parser.add_argument("--jax-envs", type=int, nargs="+", default=[64, 128, 256], help="numbers of environments")
+    parser.add_argument("--engine-envs", type=int, nargs="+", default=[512, 1024], help="the same for the engine")
     parser.add_argument("--steps", type=int, default=64, help="steps in one program")
-    parser.add_argument("--repeats", type=int, default=5, help="runs of which the fastest counts")
+    parser.add_argument("--repeats", type=int, default=7, help="programs of which the median counts")
     arguments = parser.parse_args()
-    print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}\n")
-    print("| envs | compile worlds (s) | compile step (s) | worlds/s | steps/s | steps/s, 1 in 8 ends |")
-    print("|---|---|---|---|---|---|")
-    for num_envs in arguments.envs:
-        measure(num_envs, arguments.steps, arguments.repeats)
+    cores = len(os.sched_getaffinity(0))
+    print(f"{jax.devices()[0].device_kind}, {cores} cores, load {os.getloadavg()[0]:.1f}, jax {jax.__version__}\n")
+    print("| environment | envs | worlds/s | steps/s | 1 step in n ends | bare steps/s |")
+    print("|---|---|---|---|---|---|", flush=True)
+
+    def row(name: str, env: Any, made: int, bare_rate: str = "") -> float:
+        # A goal that random actions do not reach, so that episodes end by death and by the limit alone.
+        goals = jnp.full(env.num_envs, env.goal_ids.index("reach_floor_8"), jnp.int32)
+        made_rate = worlds(env, goals, made, arguments.repeats)
+        speed, ended = rate(env, goals, arguments.steps, arguments.repeats)
+        often = f"{1 / ended:.0f}" if ended else "never"
+        print(f"| {name} | {env.num_envs} | {made_rate:.0f} | {speed:.0f} | {often} | {bare_rate} |", flush=True)
+        return speed
+
+    best_jax = 0.0
+    for num_envs in arguments.jax_envs:
+        env = CraftaxEnvironment(num_envs, episode_limit=EPISODE_LIMIT)
+        best_jax = max(best_jax, row("JAX", env, env.pool_size))
+    try:
+        from forethought.craftax.engine import EngineEnvironment
+    except ImportError as error:
+        print(f"\nno engine: {error}")
+        return
+    best = {}
+    for threads in sorted({1, cores}):
+        for num_envs in arguments.engine_envs:
+            env = EngineEnvironment(num_envs, episode_limit=EPISODE_LIMIT, threads=threads)
+            goals = np.full(num_envs, env.goal_ids.index("reach_floor_8"))
+            bare_rate = bare(env, goals, arguments.steps, arguments.repeats, threads)
+            speed = row(f"engine, {threads} thread{'s' * (threads > 1)}", env, num_envs, f"{bare_rate:.0f}")
+            best[threads] = max(best.get(threads, 0.0), speed)
+    ratios = ", ".join(f"{speed / best_jax:.0f} times with {threads}" for threads, speed in best.items())
+    print(f"\nthe engine's best over the best of JAX: {ratios} (threads)")
 
 
 if __name__ == "__main__":

@@ -174,6 +174,17 @@ def test_a_signal_saves_and_a_damaged_checkpoint_is_passed_over(whole, tmp_path)
     assert_same_runs(path, whole)
 
 
+def test_a_run_with_subroutines_records_its_calls_and_continues_exactly(tmp_path):
+    config = tiny(learner="subroutines", **{"evaluation.episodes": 2})
+    train(config, tmp_path / "whole", reporter=SilentReporter())
+    calls = RunDirectory(tmp_path / "whole").curriculum().group_by("task").sum()
+    assert calls["calls"].sum() == RunDirectory(tmp_path / "whole").metrics()["learner/calls"].sum() > 0
+    stopped = train(config, tmp_path / "cut", reporter=At(4, send(signal.SIGTERM)))
+    assert (stopped.iteration, stopped.interrupted) == (4, True)
+    train(config, tmp_path / "cut", resume=True, reporter=SilentReporter())
+    assert_same_runs(tmp_path / "cut", tmp_path / "whole")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2])
 def test_signals_raise_a_flag_and_are_given_back(number):
     before, reporter = signal.getsignal(number), At(None, None)

@@ -86,7 +86,7 @@ def _steps(
     done = False
     while not done:
         assignment = environment.assignment(where)
-        before = jax.device_get(memory.calls)
+        before = memory.calls
         chosen = choose(agent, memory, observation, assignment, learner.goal_embeddings)
         where, observation, outcome = move(where, chosen.action)
         memory = chosen.memory
@@ -94,7 +94,7 @@ def _steps(
         done = bool(outcome.done[0])
         line: dict[str, Any] = {
             "step": int(assignment.step[0]),
-            "pursuing": goal_ids[int(before.active(np.asarray([goal]))[0])],
+            "pursuing": goal_ids[int(before.active(assignment.goal)[0])],
             "remaining": int(before.remaining[0]),
             "action": int(chosen.choice[0]) if called < 0 else None,
             "calls": goal_ids[called] if called >= 0 else None,

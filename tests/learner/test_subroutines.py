@@ -2,16 +2,18 @@
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from forethought.environment import Assignment, CellTable, Observation, ObservationSpec, Outcome
-from forethought.learner.acting import Action, empty_memory, evaluate_step, forget
-from forethought.learner.network import Conditioning
+from forethought.learner import NetworkConfig
+from forethought.learner.acting import empty_memory, evaluate_step
+from forethought.learner.network import Conditioning, make_network
 from forethought.learner.ppo import loss, make_batch
-from forethought.learner.rollout import collect
+from forethought.learner.rollout import Experience, collect
 from forethought.learner.subroutines import (
     CALL_STEPS,
     Calls,
@@ -146,13 +148,10 @@ def test_with_nothing_to_call_the_penalty_is_log_of_the_actions_less_the_entropy
 @pytest.fixture(scope="module")
 def caller(tiny):
     """A learner that calls often: every goal is eligible, and calls have high logits."""
-    learner, state = tiny(ToyEnvironment(4, episode_limit=50), {"width": 16}, subroutines=True)
-    last = state.network.actor.layers[-1]
-    bias = last.bias.at[ACTIONS:].add(2.0)
-    layers = (*state.network.actor.layers[:-1], last.__class__(last.weight, bias))
-    actor = state.network.actor.__class__(layers)
-    network = jax.tree.map(lambda leaf: leaf, state.network)
-    object.__setattr__(network, "actor", actor)
+    learner, state = tiny(ToyEnvironment(4, episode_limit=50), subroutines=True)
+    network = eqx.tree_at(
+        lambda network: network.actor.layers[-1].bias, state.network, replace_fn=lambda bias: bias.at[ACTIONS:].add(2.0)
+    )
     return learner, state._replace(network=network)
 
 
@@ -170,19 +169,19 @@ def played(caller):
     return _collect(learner, state.network, 128)
 
 
-def test_the_rollout_follows_the_rules_of_calls(caller, played):
+def test_the_rollout_follows_the_rules_of_calls(played):
     _, _, experience, _ = played
-    learner, state = caller
     choice, calls, done = (np.asarray(x) for x in (experience.choice, experience.calls.remaining, experience.done))
     assert (choice >= ACTIONS).sum() > 10
     assert done.sum() > 2
     for env in range(4):
-        state_ = no_calls(1)
+        expected = no_calls(1)
         for t in range(128):
-            assert calls[t, env] == state_.remaining[0]
-            if state_.remaining[0]:
-                assert experience.calls.goal[t, env] == state_.goal[0]
-            state_ = hang_up(follow(state_, jnp.asarray([choice[t, env]]), ACTIONS), jnp.asarray([done[t, env]]))
+            assert calls[t, env] == expected.remaining[0]
+            if expected.remaining[0]:
+                assert experience.calls.goal[t, env] == expected.goal[0]
+            expected = follow(expected, jnp.asarray([choice[t, env]]), ACTIONS)
+            expected = hang_up(expected, jnp.asarray([done[t, env]]))
 
 
 def test_training_sees_what_acting_saw_with_calls_across_windows_and_episodes(caller, played):
@@ -226,7 +225,9 @@ def test_the_actor_is_told_the_active_goal_and_the_critic_both_and_the_time(call
     active = outputs(0, 2, 0.5)
     assert (base[0] != active[0]).any()
     assert (base[1] != active[1]).all()
-    assert (base[2] == active[2]).all() and (base[2] == other[2]).all(), "the memory must not depend on goals"
+    # What is remembered does not depend on goals.
+    assert (base[2] == active[2]).all()
+    assert (base[2] == other[2]).all()
 
 
 def test_only_decisions_outside_calls_move_the_actor_and_every_step_moves_the_critic(caller, played):
@@ -290,8 +291,6 @@ def test_a_reward_inside_a_call_credits_the_decision_that_made_it(caller):
         lambda x: jnp.zeros((steps, envs, *x.shape[1:]), x.dtype),
         learner.environment.reset(jax.random.key(0), jnp.zeros(4, jnp.int32))[1],
     )
-    from forethought.learner.rollout import Experience
-
     experience = Experience(
         observation,
         zeros,
@@ -438,9 +437,6 @@ def test_calls_need_an_action_that_does_nothing(tiny, probe):
 
 
 def test_parameter_total_is_the_papers():
-    from forethought.learner import NetworkConfig
-    from forethought.learner.network import make_network
-
     tables = (CellTable("block", 37), CellTable("item", 5), CellTable("creature", 41, 5), CellTable("visible", 2))
     spec = ObservationSpec(9, 11, tables, 51)
     made = jax.eval_shape(lambda k: make_network(k, spec, 43, 512, NetworkConfig(), calls=256), jax.random.key(0))
