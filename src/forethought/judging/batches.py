@@ -12,7 +12,7 @@ from forethought.judging.journal import now
 from forethought.judging.providers import PROVIDERS
 from forethought.judging.replies import Reply
 from forethought.judging.requests import custom_id, request_record
-from forethought.judging.schemas import response_schema
+from forethought.judging.schemas import WITHOUT_SCHEMA, response_schema
 from forethought.judging.state import Request, State
 from forethought.judging.store import Run, Writer
 from forethought.judging.wording import Message, Wording
@@ -284,7 +284,7 @@ class Batches:
             [ids[s] for s in query.sources],
             [ids[t] for t in entry["targets"]],
         )
-        on_the_wire = entry["dialect"] not in ("json", "prompted")
+        on_the_wire = entry["dialect"] not in WITHOUT_SCHEMA
         return self.backend.request(entry["custom_id"], Message("", schema if on_the_wire else None, entry["dialect"]))
 
     def _parts(self, encoded: "list[EncodedBatchRequest]") -> "list[list[EncodedBatchRequest]]":

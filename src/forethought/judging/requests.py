@@ -19,7 +19,7 @@ def custom_id(plan: Plan, request: Request) -> str:
     return f"{request.id}-{plan.digest[:8]}"
 
 
-def key_of(plan: Plan, id: str) -> Key:
+def key_of(plan: Plan, id: object) -> Key:
     """The query and number that a `custom_id` stands for.
 
     Raises:

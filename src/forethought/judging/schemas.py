@@ -9,6 +9,9 @@ from forethought.judging.replies import EVALUATED, EVIDENCE, LIST_NAMES, MOST_EV
 
 Schema = dict[str, Any]
 
+WITHOUT_SCHEMA = ("json", "prompted")
+"""Dialects in which no schema is sent; the prompt holds it."""
+
 
 def response_schema(kind: str, shape: str, dialect: str, sources: Sequence[str], targets: Sequence[str]) -> Schema:
     """The schema of a reply.
@@ -53,14 +56,21 @@ def choose_dialect(
         sources: ids that are offered.
         targets: ids that are asked.
         first: where on the provider's ladder to begin.
+
+    Raises:
+        ValueError: the provider's ladder ends with a schema, and that is over its limits too.
     """
     ladder = provider.ladder
     if first is not None:
         ladder = ladder[ladder.index(first) :] if first in ladder else (first,)
-    for dialect in ladder[:-1]:
-        if not over_limits(response_schema(kind, shape, dialect, sources, targets), provider.limits):
+    for dialect in ladder:
+        if dialect in WITHOUT_SCHEMA or not over_limits(
+            response_schema(kind, shape, dialect, sources, targets), provider.limits
+        ):
             return dialect
-    return ladder[-1]
+    raise ValueError(
+        f"no schema for {len(targets)} targets is within the limits of {provider.name}; use smaller blocks"
+    )
 
 
 def over_limits(schema: Schema, limits: Limits) -> list[str]:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from forethought.judging.plan import Plan
 from forethought.judging.providers import Provider
-from forethought.judging.schemas import Schema, choose_dialect, response_schema
+from forethought.judging.schemas import WITHOUT_SCHEMA, Schema, choose_dialect, response_schema
 from forethought.judging.state import Request
 
 
@@ -53,7 +53,7 @@ class Wording:
         shape = plan.settings.shape
         dialect = choose_dialect(self.provider, plan.kind, shape, sources, targets, dialect)
         schema = response_schema(plan.kind, shape, dialect, sources, targets)
-        on_the_wire = dialect not in ("json", "prompted")
+        on_the_wire = dialect not in WITHOUT_SCHEMA
         parts = [self._rendered]
         if shape == "keyed":
             parts.append(_KEYED)

@@ -1,0 +1,121 @@
+import errno
+import json
+import multiprocessing
+import os
+
+import pytest
+
+from forethought.judging.journal import Journal, Locked, lock, read_lines
+
+
+def written(path, *records):
+    journal = Journal(path)
+    for record in records:
+        journal.append(record)
+    journal.close()
+
+
+def test_records_come_back_in_order(tmp_path):
+    written(tmp_path / "j", {"a": 1}, {"b": "ünï\u2028\n\x00"})
+    written(tmp_path / "j", {"c": [None, True]})
+    assert list(read_lines(tmp_path / "j")) == [{"a": 1}, {"b": "ünï\u2028\n\x00"}, {"c": [None, True]}]
+    assert list(read_lines(tmp_path / "none")) == []
+
+
+def test_a_lone_surrogate_is_kept(tmp_path):
+    written(tmp_path / "j", {"text": "x\ud800y"})
+    assert list(read_lines(tmp_path / "j")) == [{"text": "x\ud800y"}]
+
+
+@pytest.mark.parametrize("kept", range(1, 12))
+def test_a_torn_tail_is_passed_over_and_repaired(kept, tmp_path):
+    path = tmp_path / "j"
+    written(path, {"a": 1}, {"b": 2})
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"c":"long"}\n'[:kept])
+    records = list(read_lines(path))
+    assert records == [{"a": 1}, {"b": 2}]
+    written(path, {"d": 4})
+    assert list(read_lines(path)) == [{"a": 1}, {"b": 2}, {"d": 4}]
+
+
+def test_a_last_line_that_lacks_only_its_break_is_kept(tmp_path):
+    path = tmp_path / "j"
+    path.write_bytes(b'{"a":1}\n{"b":2}')
+    assert list(read_lines(path)) == [{"a": 1}, {"b": 2}]
+    written(path, {"c": 3})
+    assert list(read_lines(path)) == [{"a": 1}, {"b": 2}, {"c": 3}]
+
+
+def test_a_long_torn_tail_goes_too(tmp_path):
+    path = tmp_path / "j"
+    written(path, {"a": 1})
+    path.write_bytes(path.read_bytes() + b'{"text":"' + b"x" * 300_000)
+    written(path, {"b": 2})
+    assert list(read_lines(path)) == [{"a": 1}, {"b": 2}]
+    path.write_bytes(b'{"only a torn line' * 9000)
+    written(path, {"c": 3})
+    assert list(read_lines(path)) == [{"c": 3}]
+
+
+def test_a_bad_line_inside_is_named(tmp_path):
+    (tmp_path / "j").write_bytes(b'{"a":1}\nnonsense\n{"b":2}\n')
+    with pytest.raises(ValueError, match="j, line 2: not JSON"):
+        list(read_lines(tmp_path / "j"))
+    (tmp_path / "j").write_bytes(b"[1]\n")
+    with pytest.raises(ValueError, match="line 1: holds"):
+        list(read_lines(tmp_path / "j"))
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    journal = Journal(tmp_path / "j")
+    journal.append({"a": 1})
+    real, calls = os.write, []
+
+    def half(descriptor, data):
+        calls.append(len(data))
+        if len(calls) > 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(descriptor, data[: len(data) // 2])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", half)
+        with pytest.raises(OSError, match="No space"):
+            journal.append({"b": "long enough to be cut"})
+    journal.append({"c": 3})
+    journal.close()
+    assert list(read_lines(tmp_path / "j")) == [{"a": 1}, {"c": 3}]
+
+
+def test_a_line_is_on_disk_before_append_returns(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append((tmp_path / "j").read_bytes()))
+    journal = Journal(tmp_path / "j")
+    synced.clear()
+    journal.append({"a": 1})
+    assert synced == [b'{"a":1}\n']
+    journal.append({"b": 1}, durable=False)
+    assert len(synced) == 1
+
+
+def hold(path, ready, done):
+    with lock(path, "a long job"):
+        ready.set()
+        done.wait(30)
+
+
+def test_a_second_process_is_told_who_holds_the_lock(tmp_path):
+    context = multiprocessing.get_context("fork")
+    ready, done = context.Event(), context.Event()
+    process = context.Process(target=hold, args=(tmp_path, ready, done))
+    process.start()
+    assert ready.wait(30)
+    with (
+        pytest.raises(Locked, match=rf"in use by process {process.pid} on .* since .* \(a long job\)"),
+        lock(tmp_path, "x"),
+    ):
+        pass
+    process.kill()
+    process.join()
+    with lock(tmp_path, "x"):
+        assert json.dumps((tmp_path / "lock").read_text()).count(str(os.getpid())) == 1
