@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conformance import names
-from conformance.compare import Engine, mismatches
+from conformance.compare import Engine, different, mismatches
 from conformance.fields import KINDS, Fields, copy
 from conformance.policies import Players
 from conformance.recording import Recording
+
+from craftax_native import Games
 
 pytestmark = pytest.mark.xdist_group("recorded games")
 
@@ -88,6 +90,27 @@ def test_the_engine_plays_the_same_games(recorded_games: Path) -> None:
     engine = Engine(recording.num_envs, recording.max_timesteps, threads=2)
     found = [str(mismatch) for mismatch in itertools.islice(mismatches(recording, engine), 10)]
     assert not found, "\n".join(found)
+
+
+@pytest.mark.craftax
+@pytest.mark.slow
+def test_games_in_worlds_of_the_engine_are_the_same(recorded_games: Path) -> None:
+    # Here the engine makes the worlds, too, and of most only the first floor, until the end asks for the others.
+    recording = Recording.load(recorded_games)
+    worlds = np.array(recording.notes["worlds"], np.uint32)
+    untouched = [env for env, place in enumerate(recording.places) if place.startswith("born ")]
+    assert untouched == list(range(len(untouched)))
+    games = Games(len(untouched), max_timesteps=recording.max_timesteps, threads=1)
+    games.reset(worlds[untouched])
+    for step in recording:
+        assert not set(untouched) & set(step.renewed.tolist())
+        reward, done = games.step(step.actions[untouched])
+        np.testing.assert_array_equal(reward, step.reward[untouched], err_msg=f"reward of step {step.number}")
+        np.testing.assert_array_equal(done, step.done[untouched], err_msg=f"done of step {step.number}")
+        last = step
+    expected = {name: value[untouched] for name, value in last.after.items()}
+    differing = [f"{field} of {recording.places[env]}" for field, env in different(expected, games.export_states())]
+    assert not differing, ", ".join(differing)
 
 
 @pytest.mark.craftax

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from conformance.mutations import MUTATIONS, Mutation, alter, notice, notice_all
 from conformance.recording import Recording
-from conformance.rules import ENGINE, build
+from conformance.rules import ENGINE, build, copy_sources
 
 pytestmark = pytest.mark.xdist_group("recorded games")
 
@@ -19,8 +19,9 @@ def test_what_is_to_be_altered_is_there_once(mutation: Mutation) -> None:
 
 def test_an_alteration_of_what_is_not_there_is_an_error(tmp_path: Path) -> None:
     mutation = Mutation("step.hpp", "no such rule", "another")
+    copy_sources(tmp_path / "src")
     with pytest.raises(ValueError, match=r"step\.hpp has 0 times, not once, 'no such rule'"):
-        alter(mutation, ENGINE / "src", tmp_path / "src")
+        alter(mutation, tmp_path / "src")
 
 
 @pytest.mark.craftax
@@ -40,7 +41,7 @@ def test_the_rules_unaltered_pass(recorded_games: Path, tmp_path: Path) -> None:
 
 
 def test_sources_that_do_not_compile_are_an_error(tmp_path: Path) -> None:
-    sources = tmp_path / "src"
-    alter(Mutation("step.hpp", "CRAFTAX_FN void move_player", "CRAFTAX_FN woid move_player"), ENGINE / "src", sources)
+    copy_sources(tmp_path / "src")
+    alter(Mutation("step.hpp", "CRAFTAX_FN void move_player", "CRAFTAX_FN woid move_player"), tmp_path / "src")
     with pytest.raises(RuntimeError, match="woid"):
-        build(sources, tmp_path / "games.so")
+        build(tmp_path / "src", tmp_path)

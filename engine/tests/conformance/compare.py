@@ -94,21 +94,28 @@ class Engine:
         return self._fields
 
 
-def mismatches(recording: Recording, games: Games, steps: int | None = None) -> Iterator[Mismatch]:
+def mismatches(recording: Recording, games: Games, steps: int | None = None, every: int = 1) -> Iterator[Mismatch]:
     """Play recorded games again, and yield the first field that differs of each environment that comes to differ.
 
     An environment that differs is put right after it was reported, and is reported again should it differ once more.
+
+    Args:
+        recording: The games.
+        games: What is held against them.
+        steps: How many steps to play; by default all.
+        every: Compare states only after every so many steps, rewards and ends after each.
     """
     for env in range(recording.num_envs):
         games.load(env, one(recording.first, env))
     for step in recording:
         if steps is not None and step.number >= steps:
             return
-        for env in step.renewed:
+        for env in step.renewed.tolist():
             games.load(env, one(step.before, env))
         reward, done = games.step(step.actions)
-        expected = step.after | {"reward": step.reward, "done": step.done}
-        actual = games.states() | {"reward": reward, "done": done}
+        expected, actual = {"reward": step.reward, "done": step.done}, {"reward": reward, "done": done}
+        if (step.number + 1) % every == 0:
+            expected, actual = expected | step.after, actual | games.states()
         wrong: dict[int, Mismatch] = {}
         for field in expected:
             for env, index in _differences(field, expected, actual):
@@ -119,6 +126,11 @@ def mismatches(recording: Recording, games: Games, steps: int | None = None) -> 
         for env in sorted(wrong):
             yield wrong[env]
             games.load(env, one(step.after, env))
+
+
+def different(expected: Fields, actual: Fields) -> list[tuple[str, int]]:
+    """The fields that differ, and of which environments."""
+    return [(field, env) for field in expected for env, _ in _differences(field, expected, actual)]
 
 
 def _differences(field: str, expected: Fields, actual: Fields) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -155,7 +167,8 @@ def main() -> None:
     if shown:
         raise SystemExit(f"{shown} mismatches")
     seconds = time.monotonic() - started
-    print(f"equal: {recording.num_envs} environments, {len(recording)} steps, {seconds:.1f} s")
+    steps = len(recording) if args.steps is None else min(args.steps, len(recording))
+    print(f"equal: {recording.num_envs} environments, {steps} steps, {seconds:.1f} s")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ replaces, so that a change of the sources that makes it meaningless is an error.
 """
 
 import argparse
-import shutil
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -17,7 +16,7 @@ from typing import NamedTuple
 
 from .compare import Mismatch, mismatches
 from .recording import Recording
-from .rules import ENGINE, RulesAlone, build
+from .rules import RulesAlone, build, copy_sources
 
 
 class Mutation(NamedTuple):
@@ -132,14 +131,13 @@ MUTATIONS = (
 )
 
 
-def alter(mutation: Mutation, sources: Path, target: Path) -> None:
-    """Copy sources and alter a rule.
+def alter(mutation: Mutation, sources: Path) -> None:
+    """Alter a rule in a copy of the sources.
 
     Raises:
         ValueError: The text to replace is not there exactly once.
     """
-    shutil.copytree(sources, target)
-    file = target / "core" / mutation.file
+    file = sources / "core" / mutation.file
     text = file.read_text()
     if text.count(mutation.old) != 1:
         raise ValueError(f"{mutation.file} has {text.count(mutation.old)} times, not once, {mutation.old!r}")
@@ -148,12 +146,15 @@ def alter(mutation: Mutation, sources: Path, target: Path) -> None:
 
 def notice(mutation: Mutation, recording: Recording, steps: int | None = None) -> Mismatch | None:
     """The first difference that an altered rule makes in recorded games, if any."""
-    with tempfile.TemporaryDirectory() as folder:
-        sources, library = Path(folder, "src"), Path(folder, "games.so")
-        alter(mutation, ENGINE / "src", sources)
-        build(sources, library)
-        games = RulesAlone(library, recording.num_envs, recording.max_timesteps)
-        return next(mismatches(recording, games, steps), None)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        sources = folder / "src"
+        copy_sources(sources)
+        alter(mutation, sources)
+        build(sources, folder)
+        games = RulesAlone(folder, recording.num_envs, recording.max_timesteps)
+        # States are looked at before each renewal and now and then.
+        return next(mismatches(recording, games, steps, every=5), None)
 
 
 def notice_all(path: Path, steps: int | None = None, processes: int = 2) -> Iterator[tuple[Mutation, Mismatch | None]]:

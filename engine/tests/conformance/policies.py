@@ -23,6 +23,7 @@ _CHANCE = {
     "random": np.full(len(ACTIONS), 1 / len(ACTIONS)),
     "weighted": _chances({name: 1.0 for name in ACTIONS} | {"do": 25.0} | dict.fromkeys(_MOVE, 8.0)),
     "placer": _chances(_MOVE | {"place": 1.0, "do": 4.0, "make_torch": 0.5}),
+    "builder": _chances(_MOVE | {"place": 2.0, "noop": 0.5}),
     "archer": _chances(_MOVE | {"shoot": 2.0, "cast": 2.0, "do": 2.0, "make_arrow": 0.5}),
     "idler": _chances({"noop": 20.0, "left": 0.5, "up": 0.5, "rest": 0.5, "drink": 0.2}),
     "crafter": _chances({"make": 2.0, "left": 1.0, "right": 1.0, "do": 1.0, "place": 0.5}),

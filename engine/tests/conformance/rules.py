@@ -11,11 +11,25 @@ import numpy as np
 from .fields import KINDS, Fields
 
 ENGINE = Path(__file__).resolve().parents[2]
+
+_HERE = Path(__file__).parent
 _FLAGS = ("-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-Wno-psabi", "-shared", "-fPIC")
+_NO_WORLDS = """#pragma once
+#include "../state.hpp"
+namespace craftax {
+inline void generate_floor(State&, int) {}
+}
+"""
 
 
-def build(sources: Path, library: Path) -> None:
-    """Compile the rules in a folder like `engine/src` to a shared library.
+def copy_sources(target: Path) -> None:
+    """Copy the engine's sources, but without what makes worlds, which takes longest to compile: games are loaded."""
+    shutil.copytree(ENGINE / "src", target)
+    (target / "core" / "world" / "world.hpp").write_text(_NO_WORLDS)
+
+
+def build(sources: Path, folder: Path) -> None:
+    """Compile the rules in a copy of the sources to shared libraries in a folder, where `RulesAlone` finds them.
 
     Raises:
         RuntimeError: There is no compiler, or it refuses; with what it says.
@@ -23,26 +37,27 @@ def build(sources: Path, library: Path) -> None:
     compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
     if compiler is None:
         raise RuntimeError("no C++ compiler: set CXX, or install g++")
-    games = Path(__file__).with_name("games.cpp")
-    command = [compiler, *_FLAGS, "-I", str(sources), "-o", str(library), str(games)]
-    result = subprocess.run(command, capture_output=True, text=True)
-    if result.returncode:
-        raise RuntimeError(f"{' '.join(command)}\n{result.stderr}")
+    for part in ("rules", "exchange"):
+        command = [compiler, *_FLAGS, "-I", str(sources), "-o", str(folder / f"{part}.so"), str(_HERE / f"{part}.cpp")]
+        result = subprocess.run(command, capture_output=True, text=True)
+        if result.returncode:
+            raise RuntimeError(f"{' '.join(command)}\n{result.stderr}")
 
 
 class RulesAlone:
     """Games that a library made by `build` plays; can be held against a recording.
 
     Args:
-        library: The shared library; a process should not load two of the same path.
+        folder: Where the libraries are; a process should not load two of the same path.
         num_envs: The number of environments.
         max_timesteps: The game's limit.
     """
 
-    def __init__(self, library: Path, num_envs: int, max_timesteps: int) -> None:
-        self._library = ctypes.CDLL(str(library))
-        self._library.game_bytes.restype = ctypes.c_size_t
-        self._bytes = int(self._library.game_bytes())
+    def __init__(self, folder: Path, num_envs: int, max_timesteps: int) -> None:
+        self._rules = ctypes.CDLL(str(folder / "rules.so"))
+        self._exchange = ctypes.CDLL(str(folder / "exchange.so"))
+        self._exchange.game_bytes.restype = ctypes.c_size_t
+        self._bytes = int(self._exchange.game_bytes())
         self._num_envs = num_envs
         self._max_timesteps = max_timesteps
         self._memory = np.zeros(num_envs * self._bytes + 64, np.uint8)
@@ -56,19 +71,19 @@ class RulesAlone:
         """Put one environment into a state."""
         arrays = [np.ascontiguousarray(fields[name]) for name in KINDS]
         game = ctypes.c_void_p(self._start + env * self._bytes)
-        self._library.load_game(game, len(KINDS), self._names, _addresses(arrays))
+        self._exchange.load_game(game, len(KINDS), self._names, _addresses(arrays))
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Step all environments; rewards and whether games ended."""
         games, chosen = ctypes.c_void_p(self._start), np.ascontiguousarray(actions, np.int32)
         ends = (_address(array) for array in (self._reward, self._done))
-        self._library.step_games(games, self._num_envs, _address(chosen), self._max_timesteps, *ends)
+        self._rules.step_games(games, self._num_envs, _address(chosen), self._max_timesteps, *ends)
         return self._reward, self._done
 
     def states(self) -> Fields:
         """The states of all environments; the arrays are overwritten by the next call."""
         arrays = _addresses([self._fields[name] for name in KINDS])
-        self._library.save_games(ctypes.c_void_p(self._start), self._num_envs, len(KINDS), self._names, arrays)
+        self._exchange.save_games(ctypes.c_void_p(self._start), self._num_envs, len(KINDS), self._names, arrays)
         return self._fields
 
 

@@ -240,12 +240,33 @@ def _boss(fields: Fields, rng: np.random.Generator, number: int) -> None:
 
 def _fight_on(fields: Fields, rng: np.random.Generator, number: int) -> None:
     edit.heal(fields)
-    if number % 2:
-        edit.put(fields, boss_timesteps_to_spawn_this_round=1)
+    if number % 2 and edit.level(fields) == BOSS_FLOOR:  # others have to win each round by themselves
         for mobs in CREATURES:
             for slot in range(SLOTS[mobs]):
-                if edit.level(fields) == BOSS_FLOOR:
-                    edit.remove_slot(fields, mobs, slot, BOSS_FLOOR)
+                edit.remove_slot(fields, mobs, slot, BOSS_FLOOR)
+        edit.put(fields, boss_timesteps_to_spawn_this_round=int(rng.integers(-1, 3)))
+        if int(fields["boss_progress"]) > 8:
+            edit.put(fields, boss_progress=int(rng.integers(0, 8)))
+
+
+def _site(fields: Fields, rng: np.random.Generator, number: int) -> None:
+    edit.stand(fields, number % 9, (int(rng.integers(4, 44)), int(rng.integers(4, 44))))
+    edit.grow(fields, 3)
+    _prepare(fields, rng, number)
+
+
+def _prepare(fields: Fields, rng: np.random.Generator, number: int) -> None:
+    # Whatever is not solid can be built on, if nothing lies there.
+    edit.heal(fields)
+    edit.clear(fields, 3)
+    edit.supply(fields, int(rng.integers(1, 10)))
+    grounds = (Block.grass, Block.sand, Block.path, Block.water, Block.lava, Block.gravel, Block.ice_shrub)
+    edit.around(
+        fields, rng.choice((*grounds, Block.fire_grass, Block.ice_grass, Block.darkness, Block.wood), 4).tolist()
+    )
+    floor, (row, col) = edit.level(fields), edit.here(fields)
+    if rng.random() < 0.3 and edit.inside((row + 1, col)):
+        fields["item_map"][floor, row + 1, col] = rng.choice([Item.torch, Item.ladder_down, Item.ladder_up])
 
 
 def _edge(fields: Fields, rng: np.random.Generator, number: int) -> None:
@@ -426,22 +447,23 @@ def _curfew(fields: Fields, rng: np.random.Generator, number: int) -> None:
 SCENARIOS = (
     Scenario("born", 24, ("random", "weighted", "seeker", "seeker"), _untouched),
     Scenario("born, healed", 12, ("seeker", "weighted"), _untouched, _refresh),
-    Scenario("floor", 18, ("weighted", "seeker", "fighter", "random", "placer"), _floor),
+    Scenario("floor", 16, ("weighted", "seeker", "fighter", "random", "placer"), _floor),
     Scenario("floor, healed", 27, ("seeker", "fighter", "archer", "weighted"), _floor, _refresh),
     Scenario("stairs", 2, ("down", "up"), _stairs),
     Scenario("arrival", 8, ("stairs",), _arrival, _arrival, 40),
     Scenario("workshop", 16, ("crafter", "craft everything", "placer", "crafter"), _workshop, _restock, 50),
+    Scenario("site", 6, ("builder",), _site, _prepare, 10),
     Scenario("study", 8, ("reader",), _study, _study, 60),
     Scenario("enchanting", 10, ("enchanter",), _enchanting, _charge, 25),
     Scenario("garden", 8, ("gardener", "seeker"), _garden, _tend, 90),
-    Scenario("arena", 27, ("fighter", "archer", "fighter", "weighted"), _arena, _muster, 50),
-    Scenario("boss", 18, ("boss", "fighter", "boss", "archer"), _boss, _fight_on, 60),
+    Scenario("arena", 24, ("fighter", "archer", "fighter", "weighted"), _arena, _muster, 50),
+    Scenario("boss", 18, ("boss", "boss", "fighter", "boss"), _boss, _fight_on, 20),
     Scenario("edge", 12, ("pusher",), _edge, _push_out, 25),
     Scenario("range", 9, ("archer", "idler", "weighted"), _range, _volley, 20),
     Scenario("bed", 8, ("sleeper", "sleeper", "weighted"), _bed, _tire, 150),
     Scenario("famine", 6, ("idler", "sleeper"), _famine, _famine, 250),
     Scenario("hoard", 9, ("looter",), _hoard, _refill, 15),
-    Scenario("quarry", 8, ("digger", "placer"), _quarry, _bury, 25),
+    Scenario("quarry", 7, ("digger", "placer"), _quarry, _bury, 25),
     Scenario("wild", 8, ("random", "weighted", "fighter", "stairs"), _wild, _wild, 40),
     Scenario("curfew", 2, ("random",), _curfew),
 )

@@ -1,9 +1,7 @@
-// The rules alone behind a few C functions, so that tests can build them with one rule altered in a few seconds.
-#include <cstring>
+// Games to and from arrays, behind C functions: what altered rules (see rules.cpp) leave as it is.
 #include <string>
 
 #include "convert.hpp"
-#include "core/step.hpp"
 
 namespace {
 
@@ -92,14 +90,6 @@ void save_games(State* games, int num_games, int num_fields, const char* const* 
   for (int i = 0; i < num_games; ++i) {
     Exchange exchange{num_fields, names, arrays, static_cast<std::size_t>(i), false};
     visit_env_state(games[i], exchange);
-  }
-}
-
-void step_games(State* games, int num_games, const std::int32_t* actions, int max_timesteps, float* reward, bool* done) {
-  for (int i = 0; i < num_games; ++i) {
-    const StepResult result = step(games[i], static_cast<Action>(actions[i]), Rules{max_timesteps});
-    reward[i] = result.reward;
-    done[i] = result.terminated || result.truncated;
   }
 }
 
