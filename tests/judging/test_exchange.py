@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from forethought.judging.batch_log import BatchLog
 from forethought.judging.cost import Price
 from forethought.judging.exchange import export_requests, import_replies
 from forethought.judging.providers import Provider
@@ -112,6 +113,13 @@ def test_two_different_replies_to_one_request_are_refused(run, tmp_path, records
     with pytest.raises(ValueError, match="line 2: a second, different reply"):
         import_replies(run, [line, line | {"text": "{}"}])
     assert import_replies(run, [line, dict(line)]).stored == 1
+
+
+def test_what_a_batch_holds_is_not_exported(run, tmp_path):
+    first = {"custom_id": "x", "query": "lc-r0-t0-s0", "attempt": 1, "targets": run.plan.queries[0].targets}
+    with run.writing("test") as writer:
+        BatchLog(run, writer).intend([first], is_probe=True, group="g")
+    assert len(exported(run, tmp_path / "out.jsonl")) == 5
 
 
 def test_a_wrong_format_is_named(run, tmp_path):

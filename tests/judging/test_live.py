@@ -199,7 +199,7 @@ def test_a_request_that_may_have_been_paid_is_kept_and_asked_again(make, run_of,
     first, second = run.replies()
     assert first.error == "timed out"
     assert (first.attempt, second.attempt) == (1, 2)
-    assert live.seats[0].state.errors == 1
+    assert live.seats[0].state.errors == live.seats[0].state.maybe_paid == 1
 
 
 def test_a_schema_that_is_refused_gives_way_to_a_looser_one_for_good(make, run_of, student, ask):
@@ -240,12 +240,31 @@ def test_a_provider_that_takes_no_form_ends_the_run(make, run_of, student, ask):
     assert "in no form" in outcome.reason
 
 
-def test_a_request_refused_after_others_were_taken_ends_the_run(make, run_of, student, ask):
-    run = run_of(make(tasks=40, source_block=8, target_block=8))
-    outcome, _ = ask(run, student({9: http(400)}), concurrency=1)
-    assert outcome.status == "failed"
-    assert "does not take this request" in outcome.reason
+def test_one_request_that_is_never_taken_does_not_keep_others_from_being_asked(make, run_of, student, ask):
+    class Censor(student):
+        async def __call__(self, messages, info):
+            if self.prompts and messages[0].parts[0].content.split("## Target goals")[1].count("number 7."):
+                raise http(400, "policy")
+            return await super().__call__(messages, info)
+
+    run = run_of(make(tasks=40, target_block=2, settings=Settings("google:m", asks=2)))
+    outcome, live = ask(run, Censor(), price=Price(1.0, 1.0), max_usd=100.0)
+    assert outcome.status == "given up"
+    (targets,) = run.missing().values()
+    assert 7 in targets
+    (faults,) = live.seats[0].state.given_up().values()
+    assert "does not take this request" in faults[7]
     assert run.dialect() == "loose"
+    assert (live.seats[0].state.errors, live.seats[0].state.maybe_paid, live.seats[0].state.unpriced) == (2, 0, 0)
+
+
+def test_many_refusals_in_a_row_end_the_run(make, run_of, student, ask):
+    run = run_of(make(tasks=40, source_block=8, target_block=8))
+    model = student({n: http(400) for n in range(5, 99)})
+    outcome, _ = ask(run, model, concurrency=1, patience=3)
+    assert outcome.status == "failed"
+    assert "3 requests in a row were not taken" in outcome.reason
+    assert len(model.prompts) == 7
 
 
 def test_a_prompt_that_the_server_cut_is_noticed(make, run_of, student, ask):

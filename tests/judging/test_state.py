@@ -117,10 +117,11 @@ def test_money_and_tokens_are_those_of_all_replies_good_or_bad(plan, reply_to):
     usage = {"input": 10, "output": 5, "thoughts": 3}
     state.take(reply_to(query, text="no", usage=usage, cost_usd=0.25, model_served="a"))
     state.take(reply_to(query, 2, usage=usage, cost_usd=0.5, model_served="b"))
-    state.take(reply_to(plan.queries[1], usage={}, error="cut"))
+    state.take(reply_to(plan.queries[1], error="lost", maybe_paid=True))
+    state.take(reply_to(plan.queries[1], 2, usage={"input": 0, "output": 0}, error="cut"))
     assert state.cost_usd == 0.75
     assert state.usage == {"input": 20, "output": 10, "thoughts": 6}
-    assert state.unpriced == 1
+    assert (state.priced, state.unpriced, state.errors, state.maybe_paid) == (2, 1, 2, 1)
     assert state.served == {"a": 1, "b": 1}
 
 

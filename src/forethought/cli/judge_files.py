@@ -164,7 +164,8 @@ def _standing(run: "Run") -> list[str]:
     facts += (
         [f"asked {run.plan.settings.model}, answered by {served}"] if served else [f"asked {run.plan.settings.model}"]
     )
-    facts += [f"{state.errors} requests ended without a usable answer"] if state.errors else []
+    paid = f", {state.maybe_paid} of them may have been paid for" if state.maybe_paid else ""
+    facts += [f"{state.errors} requests ended without a usable answer{paid}"] if state.errors else []
     facts += [f"{state.empty} replies name no source for any target; look at them"] if state.empty else []
     facts += [
         f"{record.id}: {len(record.requests)} queries of {record.submitted}, {record.status} {record.detail}".rstrip()

@@ -75,6 +75,8 @@ def run(
     if outcome.status == "complete":
         print(f"make the graphs with: forethought judge build {directory}")
     for seat in live.seats:
+        if seat.state.empty:
+            print(f"warning: {seat.state.empty} replies name no source for any target; look at them", file=sys.stderr)
         for query, targets in list(seat.state.given_up().items())[:5]:
             for target, problem in targets.items():
                 print(f"  {query}: {seat.run.plan.tasks.ids[target]}: {problem}", file=sys.stderr)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from forethought.files import replacing
+from forethought.judging.batch_log import held_targets
 from forethought.judging.cost import Price
 from forethought.judging.journal import now
 from forethought.judging.plan import Plan
@@ -39,7 +40,7 @@ class Imported:
 
 
 def export_requests(run: Run, path: str | Path, provider: Provider, shape: str = "plain") -> int:
-    """Write every request that the run still needs, one JSON line each.
+    """Write every request that the run still needs and no batch holds, one JSON line each.
 
     Args:
         run: the run; it is held while its requests are noted.
@@ -58,7 +59,8 @@ def export_requests(run: Run, path: str | Path, provider: Provider, shape: str =
         temporary.open("w", encoding="utf-8") as file,
     ):
         state, made = run.state(), made_requests(run)
-        pending = [request for query in run.plan.queries for request in state.pending(query)]
+        held = held_targets(run)
+        pending = [request for query in run.plan.queries for request in state.pending(query, held)]
         pending = renumbered(pending, made, stored_keys(run), "export")
         for request in pending:
             message = Wording(run.plan, request, provider).message()

@@ -26,6 +26,9 @@ LONGEST_PAUSE = 3600.0
 CUT = 0.7
 """Share of a prompt's tokens below which the model cannot have read all of it."""
 
+NOTHING = Answer("", None, None, None, {})
+"""What came back where nothing did."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -128,6 +131,7 @@ class Live:
         self._pause = _Pause(self.options.patience)
         self._ending: Outcome | None = None
         self._pilot_left: int | None = None
+        self._rejections = 0
         self.started = monotonic()
         self.answered = 0
 
@@ -148,8 +152,8 @@ class Live:
 
     def expected_usd(self, seat: Seat) -> float:
         """Cost to expect of one more request of a run."""
-        priced = seat.state.replies - seat.state.unpriced
-        return seat.state.cost_usd / priced if priced > 0 else self.options.guess_usd
+        state = seat.state
+        return state.cost_usd / state.priced if state.priced else self.options.guess_usd
 
     def remaining_usd(self) -> float:
         """Cost to expect of everything that is waiting or in flight."""
@@ -203,7 +207,7 @@ class Live:
         if self.options.max_usd is not None:
             seat = self._next_seat()
             under_way = sum(self.expected_usd(other) for other in self._tasks.values())
-            unknown = sum(other.state.errors * self.expected_usd(other) for other in self.seats)
+            unknown = sum(other.state.maybe_paid * self.expected_usd(other) for other in self.seats)
             if self.spent_usd + unknown + under_way + self.expected_usd(seat) > self.options.max_usd:
                 if not self._tasks:
                     self._end("budget", f"${self.spent_usd:.2f} spent; the next request could exceed the cap")
@@ -237,10 +241,9 @@ class Live:
             self._again(seat, job)
             self._wait(busy, sent)
         except Rejected as rejected:
-            self._again(seat, job)
-            self._descend(seat, message, rejected)
+            self._rejected(seat, job, message, rejected)
         except Lost as lost:
-            self._keep(seat, request, message, Answer("", None, None, None, {}), str(lost))
+            self._keep(seat, request, message, NOTHING, str(lost), maybe_paid=True)
             self._wait(lost, sent)
         except Failure as failure:
             self._again(seat, job)
@@ -257,12 +260,22 @@ class Live:
             self._end("failed", f"{error}: the server cuts long prompts; raise its context length")
             return
         self._pause.over()
+        self._rejections = 0
         self._limit = min(self._limit + 0.1, float(self.options.concurrency))
         if not seat.is_settled:
             seat.rung, seat.is_settled = message.dialect, True
             seat.writer.settle_dialect(message.dialect)
 
-    def _keep(self, seat: Seat, request: Request, message: Message, answer: Answer, error: str | None) -> None:
+    def _keep(
+        self,
+        seat: Seat,
+        request: Request,
+        message: Message,
+        answer: Answer,
+        error: str | None,
+        *,
+        maybe_paid: bool = False,
+    ) -> None:
         """Store first; look at the content only then."""
         price = self.options.price
         reply = Reply(
@@ -280,6 +293,7 @@ class Live:
             schema_hash=message.schema_hash,
             via="live",
             error=error,
+            maybe_paid=maybe_paid,
         )
         seat.writer.reply(reply)
         self._notice_model(seat, reply)
@@ -306,10 +320,18 @@ class Live:
             self._limit = max(1.0, self._limit / 2)
             self._tell(f"pausing {max(0.0, self._pause.until - monotonic()):.0f} s: {failure}")
 
-    def _descend(self, seat: Seat, message: Message, rejected: Rejected) -> None:
-        if seat.is_settled:
-            self._end("failed", f"the provider does not take this request: {rejected}")
+    def _rejected(self, seat: Seat, job: Wording, message: Message, rejected: Rejected) -> None:
+        if not seat.is_settled:
+            self._again(seat, job)
+            self._descend(seat, message, rejected)
             return
+        # Others were taken in this form, so it is this request that the provider does not like.
+        self._keep(seat, job.request, message, NOTHING, f"the provider does not take this request: {rejected}")
+        self._rejections += 1
+        if self._rejections >= self.options.patience:
+            self._end("failed", f"{self._rejections} requests in a row were not taken, the last: {rejected}")
+
+    def _descend(self, seat: Seat, message: Message, rejected: Rejected) -> None:
         ladder = self.backend.provider.ladder
         if message.dialect not in ladder or message.dialect == ladder[-1]:
             self._end("failed", f"the provider takes the request in no form: {rejected}")

@@ -24,7 +24,7 @@ MOST_EVIDENCE = 3
 
 @dataclass(frozen=True)
 class Reply:
-    """One stored reply, or a request that may have been paid for without one.
+    """One stored reply, or a request that ended without one.
 
     Attributes:
         query: id of the query.
@@ -40,7 +40,8 @@ class Reply:
         prompt_hash: SHA-256 of the prompt sent.
         schema_hash: SHA-256 of the response schema sent; None without one.
         via: `live`, `batch` or `import`.
-        error: what went wrong if there is no reply.
+        error: what went wrong if there is no usable reply.
+        maybe_paid: whether a request without a reply may have been paid for.
     """
 
     query: str
@@ -57,10 +58,15 @@ class Reply:
     schema_hash: str | None = None
     via: str = "live"
     error: str | None = None
+    maybe_paid: bool = False
 
     def to_line(self) -> dict[str, Any]:
         """The reply as a record of `replies.jsonl`; what is unknown is left out."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, {})}
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if value is not None and value != {} and value is not False
+        }
 
     @classmethod
     def from_line(cls, line: Mapping[str, Any]) -> "Reply":

@@ -63,8 +63,10 @@ class State:
         cost_usd: known cost of all replies, valid or not.
         usage: tokens by kind, over all replies.
         replies: number of replies with an answer.
-        unpriced: replies whose cost is not known.
-        errors: requests that ended without a usable answer and may have been paid for.
+        priced: replies whose cost is known.
+        unpriced: replies whose cost is not.
+        errors: requests that ended without a usable answer.
+        maybe_paid: those of them that brought nothing and may have been paid for.
         bad: judgments that were not valid.
         empty: connectivity replies about several targets that name no source for any.
         served: replies by the model that answered.
@@ -76,8 +78,10 @@ class State:
         self.cost_usd = 0.0
         self.usage: Counter[str] = Counter()
         self.replies = 0
+        self.priced = 0
         self.unpriced = 0
         self.errors = 0
+        self.maybe_paid = 0
         self.bad = 0
         self.empty = 0
         self.served: Counter[str] = Counter()
@@ -191,10 +195,12 @@ class State:
             self.replies += 1
         else:
             self.errors += 1
+            self.maybe_paid += reply.maybe_paid
         self.usage.update(reply.usage)
         if reply.cost_usd is None:
-            self.unpriced += 1
+            self.unpriced += reply.error is None or bool(reply.usage)
         else:
+            self.priced += 1
             self.cost_usd += reply.cost_usd
         if reply.model_served:
             self.served[reply.model_served] += 1
