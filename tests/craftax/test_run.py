@@ -31,8 +31,11 @@ class StopAfter(SilentReporter):
 
 
 @pytest.mark.craftax
-def test_an_interrupted_run_on_craftax_continues_exactly(tmp_path):
-    config = load_config("demo", overrides=SMALL)
+@pytest.mark.parametrize(("backend", "learner"), [("jax", "primitive"), ("engine", "subroutines")])
+def test_an_interrupted_run_on_craftax_continues_exactly(tmp_path, backend, learner):
+    if backend == "engine":
+        pytest.importorskip("craftax_native")
+    config = load_config("demo", overrides=SMALL | {"environment.backend": backend, "learner": learner})
     compiled_at, now = [], [0]
 
     class Count(SilentReporter):
