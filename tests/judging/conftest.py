@@ -150,6 +150,11 @@ def ask():
     return go
 
 
+class _Quiet(ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        """A killed client breaks its connections; that is no error here."""
+
+
 class Double:
     """A loopback server that answers as the providers do, each in its own shape, and misbehaves on cue.
 
@@ -177,7 +182,7 @@ class Double:
             def log_message(self, format, *args):
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Quiet(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
