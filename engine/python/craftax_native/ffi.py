@@ -16,8 +16,8 @@ from craftax_native import _core
 
 if not hasattr(_core, "ffi_targets"):
     raise ImportError(
-        "craftax_native was built without jaxlib, so it serves NumPy only; install jaxlib and build it again: "
-        "pip install --force-reinstall --no-deps craftax-native"
+        "craftax_native was built without jaxlib and serves NumPy only; build it again where jaxlib is installed: "
+        "pip install --no-build-isolation --force-reinstall ./engine"
     )
 
 import jax
