@@ -140,11 +140,11 @@ def _each(
     from forethought.judging.batches import Batches
 
     async def all_of_them() -> None:
-        backend = backend_for(runs)
-        for run in runs:
-            with run.writing(purpose) as writer:
-                batches = Batches(run, writer, backend, known_price(run, price))
-                print(f"{run.plan.kind}: {await action(batches)}")
+        async with backend_for(runs) as backend:
+            for run in runs:
+                with run.writing(purpose) as writer:
+                    batches = Batches(run, writer, backend, known_price(run, price))
+                    print(f"{run.plan.kind}: {await action(batches)}")
 
     with bad_input():
         try:

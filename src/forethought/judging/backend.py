@@ -66,7 +66,7 @@ class Refused(Failure):
 
 
 class Backend:
-    """A model that can be asked.
+    """A model that can be asked, inside `async with`.
 
     Attributes:
         settings: model and how it is asked.
@@ -78,6 +78,19 @@ class Backend:
         self.settings = settings
         self.provider: Provider = provider_of(settings.model, settings.base_url)
         self.model = make_model(settings) if model is None else model
+
+    async def __aenter__(self) -> "Backend":
+        """Open connections for requests of this event loop."""
+        await self.model.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        """Close all connections."""
+        await self.model.__aexit__(*error)
+        if self.provider.name == "openrouter" and self.settings.base_url is not None:
+            client: Any = self.model
+            # pydantic-ai closes only clients that it has made itself.
+            await client.client.close()
 
     async def ask(self, message: Message) -> Answer:
         """Send one message and wait for its reply; never tries twice.

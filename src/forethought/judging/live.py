@@ -166,6 +166,10 @@ class Live:
 
     async def main(self) -> Outcome:
         """`run`, for callers with an event loop of their own."""
+        async with self.backend:
+            return await self._main()
+
+    async def _main(self) -> Outcome:
         if self._confirm is not None and self.waiting:
             answered = sum(seat.state.replies for seat in self.seats)
             self._pilot_left = max(0, self.options.pilot - answered)
