@@ -146,6 +146,13 @@ def test_a_dry_run_prints_what_would_run(capsys):
     assert capsys.readouterr().out == text
 
 
+def test_env_is_short_for_the_backend(capsys):
+    assert run(["train", "demo", "--dry-run", "--env", "jax"]) == 0
+    assert 'backend = "jax"' in capsys.readouterr().out
+    message = fails(capsys, "train", "demo", "--dry-run", "--env", "gpu")
+    assert "environment.backend: 'gpu' given; allowed is 'auto', 'engine' or 'jax'" in message
+
+
 def test_flags_are_split_from_words():
     fields = {"a.on": bool, "a.many": tuple[str, ...], "a.one": float, "a.may": int | None}
     line = "x y --a.many p q --a.one -3 --a.no-on --a.may none"

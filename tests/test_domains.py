@@ -8,7 +8,7 @@ import pytest
 
 from forethought import toy
 from forethought.config import ConfigError, load_config
-from forethought.domains import load_domain
+from forethought.domains import choose_backend, load_domain
 
 
 def toy_config(**overrides):
@@ -93,3 +93,41 @@ def test_loading_needs_no_jax():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.fixture
+def no_engine(monkeypatch):
+    monkeypatch.setitem(sys.modules, "craftax_native", None)
+
+
+def test_the_engine_plays_where_it_is_installed(capsys):
+    pytest.importorskip("craftax_native")
+    chosen = choose_backend(load_config("demo"))
+    assert chosen.environment.backend == "engine"
+    assert choose_backend(chosen) == chosen
+    assert choose_backend(load_config("demo", overrides={"environment.backend": "jax"})).environment.backend == "jax"
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_without_the_engine_jax_plays_and_one_line_says_how_to_get_it(capsys):
+    assert choose_backend(load_config("demo")).environment.backend == "jax"
+    said = capsys.readouterr().err
+    assert said.startswith("playing Craftax with JAX, which is slower: the fast engine is not installed; pip install")
+    assert said.count("\n") == 1
+    choose_backend(load_config("demo", overrides={"environment.backend": "jax"}))
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_an_engine_asked_for_but_missing_is_an_error():
+    with pytest.raises(
+        ConfigError, match=r"environment.backend: 'engine' given, but the fast engine is not installed;"
+    ):
+        load_domain(load_config("demo", overrides={"environment.backend": "engine"}))
+
+
+def test_other_domains_have_no_engine():
+    assert choose_backend(toy_config()).environment.backend == "jax"
+    with pytest.raises(ConfigError, match="the fast engine plays Craftax, not toy"):
+        choose_backend(toy_config(environment__backend="engine"))
