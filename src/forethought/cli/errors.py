@@ -31,6 +31,9 @@ def bad_input() -> Iterator[None]:
         yield
     except KeyError as error:
         raise UsageError(one_line(str(error.args[0]) if error.args else str(error))) from error
+    except BrokenPipeError:
+        # The reader of the output has gone; that is no matter of the input.
+        raise
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         raise UsageError(one_line(f"{where}{error.strerror or error}")) from error

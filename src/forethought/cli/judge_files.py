@@ -120,7 +120,7 @@ def recorded(
                 domain.prompts(kind),
                 Path(directory) / kind,
                 model=model,
-                learner=domain.learner,
+                learner=domain.learner_name,
                 received=date,
                 notes=note,
             )

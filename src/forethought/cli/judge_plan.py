@@ -32,12 +32,12 @@ KIND_NAMES = {
 
 @dataclass(frozen=True)
 class Domain:
-    """What is judged, and what the model is told.
+    """What is judged, and what the model is told; the texts of the benchmark ship, those of other domains are files.
 
     Attributes:
         tasks: craftax (the 256 goals), or a task file (JSON, YAML or CSV).
         kind: both, connectivity (what helps what) or evidence (what shows that a task is ready).
-        learner: A name for the learner. For craftax, primitive and subroutines have contexts that ship.
+        learner: A name for the learner. For craftax, primitive (default) and subroutines have contexts that ship.
         domain: What the domain is called; default: the task file's name.
         environment: Text file on how the domain works; needed for tasks of your own.
         goal_suite: Text file on how the goals are to be read.
@@ -48,7 +48,7 @@ class Domain:
 
     tasks: str = "craftax"
     kind: str = "both"
-    learner: str = "primitive"
+    learner: str = ""
     domain: str = ""
     environment: str = ""
     goal_suite: str = ""
@@ -61,6 +61,11 @@ class Domain:
         if self.kind not in KIND_NAMES:
             raise UsageError(f"--kind: {self.kind!r} given; allowed are {', '.join(KIND_NAMES)}")
         return KIND_NAMES[self.kind]
+
+    @property
+    def learner_name(self) -> str | None:
+        """The name of the learner, for provenance."""
+        return self.learner or ("primitive" if self.tasks == "craftax" and not self.learner_context else None)
 
     def load_tasks(self) -> "TaskSet":
         """The task set."""
@@ -83,8 +88,8 @@ class Domain:
         if self.tasks == "craftax":
             from forethought.craftax import shipped
 
-            known = self.learner if self.learner in shipped.LEARNERS or not texts["learner"] else shipped.LEARNERS[0]
-            default = shipped.prompts(kind, known)
+            # With a context of one's own, the name need not be one that ships.
+            default = shipped.prompts(kind, shipped.LEARNERS[0] if texts["learner"] else self.learner_name or "")
             texts = {name: getattr(default, name) if text is None else text for name, text in texts.items()}
         flags = {"environment": "--environment", "learner": "--learner-context"}
         for name, flag in flags.items():
@@ -167,7 +172,7 @@ def plan(
                     target_block=target_block,
                     seed=seed,
                     pruning=_pruning(kind, tasks, domain.tasks, candidates, random_share, embeddings),
-                    learner=domain.learner,
+                    learner=domain.learner_name,
                 )
             )
         print("\n".join(describe(plans, (model, *compare), price)))
@@ -184,7 +189,8 @@ def describe(plans: "list[Plan]", models: tuple[str, ...], price: tuple[float, f
     from forethought.judging.providers import provider_of
 
     first = plans[0]
-    lines = [f"{len(first.tasks)} tasks, learner {first.learner}, {len(first.repetitions)} repetitions"]
+    learner = f", learner {first.learner}" if first.learner else ""
+    lines = [f"{len(first.tasks):,} tasks{learner}, {len(first.repetitions)} repetitions"]
     for plan in plans:
         need = estimate(plan)
         blocks = " and ".join(f"{size} {role.replace('_', ' ')}" for role, size in plan.block_sizes.items())

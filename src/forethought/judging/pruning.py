@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -39,24 +40,49 @@ class Pruning:
         if self.vectors.ndim != 2 or not np.isfinite(self.vectors).all():
             raise ValueError(f"vectors have the shape {self.vectors.shape}; one finite vector a task is needed")
 
+    @property
+    def near_count(self) -> int:
+        """Candidates that are neighbours."""
+        wanted = min(self.candidates, len(self.vectors))
+        return wanted - round(self.random_share * wanted)
+
+    @cached_property
+    def unit(self) -> Float[np.ndarray, "task width"]:
+        """The vectors, scaled to length 1."""
+        lengths = np.linalg.norm(self.vectors, axis=1, keepdims=True)
+        return (self.vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
+
+    @cached_property
+    def nearest(self) -> Int[np.ndarray, "task rank"]:
+        """Each task's nearest others, nearest first: as many as there are places for neighbours."""
+        size, count = len(self.unit), min(self.near_count, len(self.unit) - 1)
+        found = np.empty((size, count), dtype=np.int64)
+        for first in range(0, size, 512):
+            rows = slice(first, min(first + 512, size))
+            similar = self.unit[rows] @ self.unit.T
+            similar[np.arange(similar.shape[0]), np.arange(rows.start, rows.stop)] = -np.inf
+            chosen = np.argpartition(-similar, max(count - 1, 0), axis=1)[:, :count]
+            order = np.argsort(-np.take_along_axis(similar, chosen, 1), axis=1, kind="stable")
+            found[rows] = np.take_along_axis(chosen, order, 1)
+        return found
+
 
 def likely_pairs(
     kind: str, pruning: Pruning, source_block: int, target_block: int, seed: int, repetition: int
 ) -> tuple[Group, ...]:
     """One repetition over the candidates only: no pair is asked twice, every target is asked about."""
-    lengths = np.linalg.norm(pruning.vectors, axis=1, keepdims=True)
-    vectors = (pruning.vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
-    size = len(vectors)
+    size = len(pruning.vectors)
     wanted = min(pruning.candidates, size)
-    drawn = round(pruning.random_share * wanted)
     order = generator(kind, seed, repetition, "sources")
     share = generator(kind, seed, repetition, "random share")
     groups = []
-    for targets in _alike(vectors, target_block, generator(kind, seed, repetition, "targets")):
-        near = _neighbours(vectors, targets, wanted - drawn)
-        rest = np.setdiff1d(np.arange(size), near)
-        chosen = np.concatenate([near, share.choice(rest, min(wanted - len(near), len(rest)), replace=False)])
-        groups.append(Group(cut(order.permutation(chosen), source_block), (tuple(targets.tolist()),)))
+    for targets in _alike(pruning, target_block, generator(kind, seed, repetition, "targets")):
+        near = _in_turn(pruning.nearest[targets], pruning.near_count)
+        rest = np.ones(size, dtype=bool)
+        rest[near] = False
+        drawn = share.choice(np.flatnonzero(rest), wanted - len(near), replace=False)
+        chosen = order.permutation(np.concatenate([near, drawn]))
+        groups.append(Group(cut(chosen, source_block), (tuple(targets.tolist()),)))
     return tuple(groups)
 
 
@@ -81,33 +107,27 @@ def _parts(text: str) -> list[str]:
     return words + [padded[i : i + 4] for i in range(max(len(padded) - 3, 1))]
 
 
-def _alike(
-    vectors: Float[np.ndarray, "task width"], size: int, random: np.random.Generator
-) -> list[Int[np.ndarray, " target"]]:
+def _alike(pruning: Pruning, size: int, random: np.random.Generator) -> list[Int[np.ndarray, " target"]]:
     """Blocks of a random task and its nearest neighbours among those left, so that blocks differ by repetition."""
-    left = np.ones(len(vectors), dtype=bool)
+    unit = pruning.unit
+    left = np.ones(len(unit), dtype=bool)
     blocks = []
-    for first in random.permutation(len(vectors)):
+    for first in random.permutation(len(unit)):
         if not left[first]:
             continue
-        similar = np.where(left, vectors @ vectors[first], -np.inf)
-        similar[first] = np.inf
-        block = np.argsort(-similar, kind="stable")[: min(size, left.sum())]
-        left[block] = False
-        blocks.append(random.permutation(block))
+        left[first] = False
+        others = pruning.nearest[first]
+        others = others[left[others]][: size - 1]
+        if len(others) < size - 1:
+            free = np.flatnonzero(left)
+            others = free[np.argsort(-(unit[free] @ unit[first]), kind="stable")[: size - 1]]
+        left[others] = False
+        blocks.append(random.permutation(np.concatenate([[first], others])))
     return blocks
 
 
-def _neighbours(
-    vectors: Float[np.ndarray, "task width"], targets: Int[np.ndarray, " target"], count: int
-) -> Int[np.ndarray, " source"]:
-    """The targets' nearest tasks, each target's nearest first, then each one's second nearest, and so on."""
-    if count == 0:
-        return np.empty(0, dtype=np.int64)
-    similar = vectors[targets] @ vectors.T
-    similar[np.arange(len(targets)), targets] = -np.inf
-    nearest = np.argpartition(-similar, min(count, len(vectors) - 1), axis=1)[:, :count]
-    by_rank = np.take_along_axis(nearest, np.argsort(-np.take_along_axis(similar, nearest, 1), axis=1), 1)
-    in_turn = by_rank.T.ravel()
+def _in_turn(nearest: Int[np.ndarray, "target rank"], count: int) -> Int[np.ndarray, " source"]:
+    """The first `count` different tasks: each target's nearest, then each one's second nearest, and so on."""
+    in_turn = nearest.T.ravel()
     _, first = np.unique(in_turn, return_index=True)
     return in_turn[np.sort(first)[:count]]
