@@ -1,23 +1,21 @@
 """An audit as one self-contained HTML page: an adjacency heat map, the findings, and a table of the tasks."""
 
-import base64
 import html
-import json
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 
 from forethought.files import replacing
 from forethought.graphs import FeasibilityEvidence, LearningConnectivity
 from forethought.judging.audit import Audit, audit
 from forethought.judging.audit_text import agreement_rows, audit_rows, comparison_rows
 from forethought.judging.comparison import Comparison, compare
+from forethought.pages import encode_array, fill, page_file, script_safe, section, table
 from forethought.tasks import TaskSet
+
+PACKAGE = "forethought.judging"
 
 WORDS = {
     "learning_connectivity": {"out": "helps", "into": "is helped by"},
@@ -70,22 +68,24 @@ def page(
     comparison = None if other is None else compare(graph, other)
     kind = graph.kind.replace("_", " ").capitalize()
     title = kind if other is None else f"{kind}: {names[0]} and {names[1]}"
-    sections = [_section("Findings", _table(audit_rows(found, 40), "findings"))]
+    sections = [section("Findings", table(audit_rows(found, 40), "findings"))]
     if found.agreement:
         head = ("edge", "alpha", "pairwise kappa", "agree", "agree on yes", "edges in each repetition")
-        sections.append(_section("Agreement between repetitions", _table(agreement_rows(found), "", head)))
+        sections.append(section("Agreement between repetitions", table(agreement_rows(found), "", head)))
     if comparison is not None:
-        sections.append(_section("Comparison", _comparison(comparison, names)))
-    sections.append(_section("Tasks", _task_table(found, tasks)))
+        sections.append(section("Comparison", _comparison(comparison, names)))
+    sections.append(section("Tasks", _task_table(found, tasks)))
     graphs = [(names[0], graph)] if other is None else [(names[0], graph), (names[1], other)]
-    return _template("audit.html").substitute(
+    return fill(
+        PACKAGE,
+        "audit.html",
         title=html.escape(title),
         subtitle=html.escape(_subtitle(found)),
         hint=html.escape(HINT),
-        style=_text("audit.css"),
-        script=_text("audit.js"),
+        style=page_file(PACKAGE, "audit.css"),
+        script=page_file(PACKAGE, "audit.js"),
         sections="\n".join(sections),
-        data=_script_safe(_data(found, tasks, graphs)),
+        data=script_safe(_data(found, tasks, graphs)),
     )
 
 
@@ -120,9 +120,9 @@ def _edges(graph: LearningConnectivity | FeasibilityEvidence, ids: tuple[str, ..
     kept = np.flatnonzero((rows >= 0) & (columns >= 0))
     kept = kept[np.argsort(entries.data[kept], kind="stable")]
     return {
-        "source": _base64(rows[kept], "<u4"),
-        "target": _base64(columns[kept], "<u4"),
-        "weight": _base64(entries.data[kept], "<f4"),
+        "source": encode_array(rows[kept], "<u4"),
+        "target": encode_array(columns[kept], "<u4"),
+        "weight": encode_array(entries.data[kept], "<f4"),
     }
 
 
@@ -151,27 +151,14 @@ def _task_table(found: Audit, tasks: TaskSet | None) -> str:
 
 
 def _comparison(comparison: Comparison, names: tuple[str, str]) -> str:
-    parts = [_table(comparison_rows(comparison, names), "findings")]
+    parts = [table(comparison_rows(comparison, names), "findings")]
     if comparison.differences:
         rows = [(s, t, f"{x:.3f}", f"{y:.3f}") for s, t, x, y in comparison.differences]
-        parts += ["<h3>Edges that differ most</h3>", _table(rows, "", ("source", "target", *names))]
+        parts += ["<h3>Edges that differ most</h3>", table(rows, "", ("source", "target", *names))]
     if comparison.from_scratch:
         rows = [(task, f"{x:.3f}", f"{y:.3f}") for task, x, y in comparison.from_scratch]
-        parts += ["<h3>Feasible from scratch</h3>", _table(rows, "", ("task", *names))]
+        parts += ["<h3>Feasible from scratch</h3>", table(rows, "", ("task", *names))]
     return "\n".join(parts)
-
-
-def _table(rows: Iterable[Sequence[str]], cls: str, head: Sequence[str] = ()) -> str:
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-    top = f"<thead>{line(head, 'th')}</thead>" if head else ""
-    body = "\n".join(line(row, "td") for row in rows)
-    return f'<div class="wide"><table class="{cls}">{top}<tbody>\n{body}\n</tbody></table></div>'
-
-
-def _section(title: str, content: str) -> str:
-    return f"<section>\n<h2>{html.escape(title)}</h2>\n{content}\n</section>"
 
 
 def _subtitle(found: Audit) -> str:
@@ -188,21 +175,3 @@ def _subtitle(found: Audit) -> str:
 
 def _repetitions(graph: LearningConnectivity | FeasibilityEvidence) -> int | None:
     return None if graph.selections is None else len(graph.selections)
-
-
-def _base64(values: Int[np.ndarray, " edge"] | np.ndarray, kind: str) -> str:
-    return base64.b64encode(np.ascontiguousarray(values, dtype=np.dtype(kind)).tobytes()).decode("ascii")
-
-
-def _script_safe(document: dict[str, Any]) -> str:
-    """JSON that no text in it can end the script element of."""
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def _text(name: str) -> str:
-    return (files("forethought.judging") / "page" / name).read_text(encoding="utf-8")
-
-
-def _template(name: str) -> Template:
-    return Template(_text(name))
