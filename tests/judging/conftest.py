@@ -305,3 +305,9 @@ def double(student, monkeypatch):
     yield start
     for server in started:
         server.close()
+
+
+@pytest.fixture
+def shapes():
+    """`shapes(request, number, reply)`: a reply in the shape of the provider whose request it is."""
+    return reply_body
