@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 collect_ignore = ["conformance"]
 if importlib.util.find_spec("craftax_native") is None:  # without a compiler there is no engine to test
-    collect_ignore_glob = ["test_*.py"]
+    collect_ignore_glob = ["*.py"]
 
 
 @pytest.fixture(scope="session")

@@ -4,13 +4,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import craftax_native
 import jax
 import jax.numpy as jnp
 import numpy as np
-from craftax_native import ffi
 from jaxtyping import Array, Float, Int, Key, UInt8
 
+import craftax_native
+from craftax_native import ffi
 from forethought.craftax.goal_table import goal_table
 from forethought.craftax.interface import (
     NUM_ACTIONS,
@@ -141,7 +141,7 @@ class EngineEnvironment:
         return self._put(state), Observation(self._put(cells), self._put(features))
 
     def _step(
-        self, state: UInt8[Array, " byte"], actions: Int[Array | np.ndarray, " env"]
+        self, state: UInt8[Array, " byte"], actions: Int[Array, " env"]
     ) -> tuple[UInt8[Array, " byte"], Observation, Outcome]:
         after = ffi.step(state, actions, self.threads)
         outcome = Outcome(after.success, after.terminated, after.truncated)
