@@ -54,12 +54,12 @@ def play(state: np.ndarray, rng: np.random.Generator, steps: int) -> None:
         assert np.isfinite(reward).all()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(9))
 def test_wild_games_go_on_and_can_be_taken_up_again_at_any_time(seed: int) -> None:
     rng = np.random.default_rng(seed)
     state = batch(rng)
-    for _ in range(5):
-        play(state, rng, 20)
+    for _ in range(3):
+        play(state, rng, 30)
         _core.check(state)
         games = _core.export_all(state)
         again = _core.new_state(NUM_ENVS, GOALS, episode_limit=100, queue_capacity=4)
@@ -71,8 +71,9 @@ def test_wild_games_go_on_and_can_be_taken_up_again_at_any_time(seed: int) -> No
         play(again, rng, 10)
         rng.bit_generator.state = chances
         play(state, rng, 10)
+        games = _core.export_all(state)
         for name, value in _core.export_all(again).items():
-            np.testing.assert_array_equal(value, _core.export_all(state)[name], err_msg=name)
+            np.testing.assert_array_equal(value, games[name], err_msg=name)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -224,7 +225,7 @@ def test_bytes_that_are_no_batch_are_refused(name: str) -> None:
             getattr(_core, name)(wrong, *fitting)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 def test_damaged_bytes_are_refused_or_harmless(seed: int) -> None:
     rng = np.random.default_rng(seed)
     state = batch(rng)
@@ -233,7 +234,7 @@ def test_damaged_bytes_are_refused_or_harmless(seed: int) -> None:
     if seed % 3 == 2:
         _core.begin(state, *FUNCTIONS["begin"](state))
     refused = 0
-    for trial in range(60):
+    for trial in range(40):
         damaged = state.copy()
         header = trial % 2 == 0
         where = rng.integers(0, 200 if header else len(state), int(rng.integers(1, 9)))

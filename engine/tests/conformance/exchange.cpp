@@ -75,6 +75,7 @@ struct Exchange {
 
 }  // namespace
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 std::size_t game_bytes() { return sizeof(State); }
@@ -94,3 +95,4 @@ void save_games(State* games, int num_games, int num_fields, const char* const* 
 }
 
 }  // extern "C"
+#pragma GCC visibility pop

@@ -126,8 +126,13 @@ MUTATIONS = (
     Mutation("items.hpp", "ice = !player.learned_spells[0] && uniform", "ice = uniform"),
     Mutation("items.hpp", "attribute >= kMaxAttribute", "attribute > kMaxAttribute"),
     Mutation("random.hpp", "  if (multiplier != 0) offset +=", "  if (false) offset +="),
-    Mutation("random.hpp", "(bits >> 9)", "(bits >> 10 << 1)"),
-    Mutation("choice.hpp", "left = target <= at", "left = target < at"),
+    Mutation("random.hpp", "(bits >> 9)", "(bits >> 8 & 0x7FFFFF)"),
+    Mutation("chances.hpp", "mobs = child(mobs, 1);", "mobs = child(mobs, 0);"),
+    Mutation(
+        "choice.hpp",
+        "return detail::choose_among_bits_exactly(rows, count, u);",
+        "return detail::cell_of_bit(rows, before);",
+    ),
 )
 
 

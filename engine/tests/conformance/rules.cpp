@@ -3,8 +3,9 @@
 
 using namespace craftax;
 
-extern "C" void step_games(State* games, int num_games, const std::int32_t* actions, int max_timesteps, float* reward,
-                           bool* done) {
+extern "C" __attribute__((visibility("default"))) void step_games(State* games, int num_games,
+                                                                  const std::int32_t* actions, int max_timesteps,
+                                                                  float* reward, bool* done) {
   for (int i = 0; i < num_games; ++i) {
     const StepResult result = step(games[i], static_cast<Action>(actions[i]), Rules{max_timesteps});
     reward[i] = result.reward;

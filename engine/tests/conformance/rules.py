@@ -13,7 +13,10 @@ from .fields import KINDS, Fields
 ENGINE = Path(__file__).resolve().parents[2]
 
 _HERE = Path(__file__).parent
-_FLAGS = ("-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-Wno-psabi", "-shared", "-fPIC")
+_FLAGS = (
+    *("-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-Wno-psabi", "-shared", "-fPIC"),
+    "-fvisibility=hidden",  # or the tables of the library loaded first would serve them all
+)
 _NO_WORLDS = """#pragma once
 #include "../state.hpp"
 namespace craftax {

@@ -441,7 +441,7 @@ def _wild(fields: Fields, rng: np.random.Generator, number: int) -> None:
 
 
 def _curfew(fields: Fields, rng: np.random.Generator, number: int) -> None:
-    edit.set_time(fields, MAX_TIMESTEPS - 500 - 100 * number)
+    edit.set_time(fields, MAX_TIMESTEPS - 60 - 100 * number)
 
 
 SCENARIOS = (
@@ -465,5 +465,5 @@ SCENARIOS = (
     Scenario("hoard", 9, ("looter",), _hoard, _refill, 15),
     Scenario("quarry", 7, ("digger", "placer"), _quarry, _bury, 25),
     Scenario("wild", 8, ("random", "weighted", "fighter", "stairs"), _wild, _wild, 40),
-    Scenario("curfew", 2, ("random",), _curfew),
+    Scenario("curfew", 2, ("idler", "seeker"), _curfew, _refresh),
 )
