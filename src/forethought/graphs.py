@@ -48,6 +48,7 @@ class _Graph:
     ids: tuple[str, ...]
     weights: sparse.csr_array
     selections: Any
+    asked: sparse.csr_array | None
     provenance: Provenance
 
     @classmethod
@@ -68,6 +69,8 @@ class _Graph:
     def save(self, path: str | Path) -> None:
         """Write the canonical JSON file: same graph, same bytes; an old file is replaced only by a whole new one."""
         document = {"kind": self.kind, "version": 1, "provenance": asdict(self.provenance), "ids": self.ids}
+        if self.asked is not None:
+            document["asked"] = _edges(self.asked, "count")
         document |= self._content()
         lines = (f"{json.dumps(key)}: {json.dumps(v, ensure_ascii=False)}" for key, v in document.items())
         text = "{\n" + ",\n".join(lines) + "\n}\n"
@@ -102,6 +105,9 @@ class _Graph:
         if len(set(ids)) < len(ids):
             raise ValueError(f"the subset of the {self.kind} graph names a task more than once")
         return self._take(ids, np.array([position[id] for id in ids], dtype=np.int64))
+
+    def _asked_among(self, kept: Int[np.ndarray, " task"]) -> sparse.csr_array | None:
+        return None if self.asked is None else _counts(self.asked[kept][:, kept].tocoo())
 
     def _content(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -173,14 +179,12 @@ class LearningConnectivity(_Graph):
         [[0.0, 1.0], [0.5, 0.0]]
         """
         kept = tuple(tuple(tuple(sorted(map(int, chosen))) for chosen in repetition) for repetition in selections)
-        if asked is not None:
-            asked = _counts(sparse.coo_array(asked))
+        asked = None if asked is None else _counts(sparse.coo_array(asked))
         _raise_first(_selection_problems(cls.kind, tuple(ids), kept) or _asked_problems(tuple(ids), asked, kept))
         return cls(ids, _connectivity(len(ids), kept, asked), kept, provenance, asked)
 
     def _content(self) -> dict[str, Any]:
-        asked = {} if self.asked is None else {"asked": _edges(self.asked, "count")}
-        return {"selections": self.selections, **asked, "weights": _edges(self.weights)}
+        return {"selections": self.selections, "weights": _edges(self.weights)}
 
     def _take(self, ids: tuple[str, ...], kept: Int[np.ndarray, " task"]) -> "LearningConnectivity":
         selections = None
@@ -190,21 +194,17 @@ class LearningConnectivity(_Graph):
                 tuple(tuple(sorted(new[s] for s in repetition[t] if s in new)) for t in kept)
                 for repetition in self.selections
             )
-        asked = None if self.asked is None else _counts(self.asked[kept][:, kept].tocoo())
-        return type(self)(ids, self.weights[kept][:, kept], selections, self.provenance, asked)
+        weights = self.weights[kept][:, kept]
+        return type(self)(ids, weights, selections, self.provenance, self._asked_among(kept))
 
     @classmethod
     def _parse(cls, document: dict[str, Any]) -> "tuple[LearningConnectivity | None, list[str]]":
         ids, weights, provenance, problems = _parse_common(cls.kind, document)
         if problems:
             return None, problems
-        selections, asked = _tuples(document.get("selections")), None
-        if "asked" in document:
-            entries, problems = _entries(document["asked"], "count", len(ids), "asked")
-            if problems or entries is None:
-                return None, problems
-            asked = _counts(entries)
-        if selections is not None:
+        selections = _tuples(document.get("selections"))
+        asked, problems = _parse_asked(document, len(ids))
+        if selections is not None and not problems:
             problems = _selection_problems(cls.kind, ids, selections) or _asked_problems(ids, asked, selections)
             if not problems and not _same(_connectivity(len(ids), selections, asked), weights):
                 problems = ["the weights do not follow from the stored selections (Eq. 4)"]
@@ -221,6 +221,7 @@ class FeasibilityEvidence(_Graph):
         selections: per repetition and task the selected sources (positions in `ids`), () for feasible from
             scratch, None for a judgment of which a restriction has left nothing; None altogether if the weights
             were given directly.
+        asked: CSR, int64 [source task], in how many repetitions each pair was on offer; None if every pair always was.
         provenance: where the judgments come from.
     """
 
@@ -233,6 +234,7 @@ class FeasibilityEvidence(_Graph):
         from_scratch: Any,
         selections: Any = None,
         provenance: Provenance | None = None,
+        asked: sparse.csr_array | None = None,
         *,
         restricted: bool = False,
     ):
@@ -240,6 +242,7 @@ class FeasibilityEvidence(_Graph):
         self.weights = _csr(weights)
         self.from_scratch: Float[np.ndarray, " task"] = np.array(from_scratch, dtype=np.float64)
         self.selections = selections
+        self.asked = asked
         self.provenance = provenance or Provenance()
         self.restricted = restricted
         _raise_first(
@@ -260,6 +263,7 @@ class FeasibilityEvidence(_Graph):
         ids: Sequence[str],
         selections: Sequence[Sequence[Sequence[int] | None]],
         provenance: Provenance | None = None,
+        asked: Any = None,
     ) -> "FeasibilityEvidence":
         """A graph from judgments; each repetition spreads weight 1 over what it selected (paper, Eqs. 5 and 6).
 
@@ -268,6 +272,8 @@ class FeasibilityEvidence(_Graph):
             selections: `selections[r][m]` holds the positions of the sources selected for task m in repetition r;
                 empty means feasible from scratch.
             provenance: where the judgments come from.
+            asked: matrix [source task] of how many repetitions had each pair on offer, if not all did; it does not
+                change the weights.
 
         >>> graph = FeasibilityEvidence.from_selections(["a", "b", "c"], [[[], [0], [0, 1]], [[], [], [1]]])
         >>> graph.weights.toarray().tolist(), graph.from_scratch.tolist()
@@ -277,8 +283,9 @@ class FeasibilityEvidence(_Graph):
             tuple(None if chosen is None else tuple(sorted(map(int, chosen))) for chosen in repetition)
             for repetition in selections
         )
-        _raise_first(_selection_problems(cls.kind, tuple(ids), kept))
-        return cls(ids, *_evidence(len(ids), kept), kept, provenance)
+        asked = None if asked is None else _counts(sparse.coo_array(asked))
+        _raise_first(_selection_problems(cls.kind, tuple(ids), kept) or _asked_problems(tuple(ids), asked, kept))
+        return cls(ids, *_evidence(len(ids), kept), kept, provenance, asked)
 
     @property
     def without_evidence(self) -> tuple[str, ...]:
@@ -324,7 +331,8 @@ class FeasibilityEvidence(_Graph):
 
         selections = tuple(tuple(cut(repetition[m]) for m in kept) for repetition in self.selections)
         weights, scratch = _evidence(len(ids), selections)
-        return type(self)(ids, weights, scratch, selections, self.provenance, restricted=restricted)
+        asked = self._asked_among(kept)
+        return type(self)(ids, weights, scratch, selections, self.provenance, asked, restricted=restricted)
 
     @classmethod
     def _parse(cls, document: dict[str, Any]) -> "tuple[FeasibilityEvidence | None, list[str]]":
@@ -336,17 +344,18 @@ class FeasibilityEvidence(_Graph):
         except (KeyError, TypeError, ValueError):
             return None, ["the field from_scratch is missing or not a list of numbers"]
         restricted = bool(document.get("restricted", False))
-        problems = _column_problems(ids, weights, scratch, restricted)
         selections = _tuples(document.get("selections"))
+        asked, problems = _parse_asked(document, len(ids))
+        problems = problems or _column_problems(ids, weights, scratch, restricted)
         if selections is not None and not problems:
-            problems = _selection_problems(cls.kind, ids, selections)
+            problems = _selection_problems(cls.kind, ids, selections) or _asked_problems(ids, asked, selections)
             if not problems:
                 expected, from_scratch = _evidence(len(ids), selections)
                 if not _same(expected, weights) or not np.allclose(from_scratch, scratch, atol=1e-9):
                     problems = ["the weights do not follow from the stored selections (Eq. 5)"]
         if problems:
             return None, problems
-        return cls(ids, weights, scratch, selections, provenance, restricted=restricted), []
+        return cls(ids, weights, scratch, selections, provenance, asked, restricted=restricted), []
 
 
 GRAPHS: dict[str, type[LearningConnectivity] | type[FeasibilityEvidence]] = {
@@ -586,6 +595,14 @@ def _read(path: str | Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ValueError(f"{path}: not a graph file: it holds a {type(document).__name__}, not an object")
     return document
+
+
+def _parse_asked(document: dict[str, Any], size: int) -> tuple[sparse.csr_array | None, list[str]]:
+    """How often a file says that pairs were asked about, and what is wrong with it; None if it does not say."""
+    if "asked" not in document:
+        return None, []
+    entries, problems = _entries(document["asked"], "count", size, "asked")
+    return None if entries is None else _counts(entries), problems
 
 
 def _parse_common(

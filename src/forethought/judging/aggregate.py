@@ -54,7 +54,8 @@ def build_graph(run: Run, partial: bool = False) -> LearningConnectivity | Feasi
     if not judged.all():
         without = plan.tasks.ids[int(np.flatnonzero(~judged)[0])]
         raise ValueError(f"{run.path} has no judgment of {without!r} at all; its evidence cannot be left open")
-    return FeasibilityEvidence.from_selections(plan.tasks.ids, selections, provenance)
+    asked = _asked(plan, judgments) if plan.pruning else None
+    return FeasibilityEvidence.from_selections(plan.tasks.ids, selections, provenance, asked)
 
 
 def _selections(plan: Plan, judgments: Iterable[Judgment]) -> Selections:

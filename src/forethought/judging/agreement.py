@@ -53,8 +53,12 @@ def agreements(graph: LearningConnectivity | FeasibilityEvidence) -> dict[str, A
     if isinstance(graph, LearningConnectivity):
         return {"connectivity": _of_pairs(graph.selections, len(graph.ids), graph.asked)}
     judged = np.array([[chosen is not None for chosen in repetition] for repetition in graph.selections])
+    asked = graph.asked
+    if not judged.all():
+        counts = _judged_pairs(judged)
+        asked = counts if asked is None else sparse.csr_array(asked.minimum(counts))
     return {
-        "evidence": _of_pairs(graph.selections, len(graph.ids), None if judged.all() else _judged_pairs(judged)),
+        "evidence": _of_pairs(graph.selections, len(graph.ids), asked),
         "from scratch": _of_tasks(graph.selections, judged),
     }
 

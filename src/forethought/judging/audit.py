@@ -141,9 +141,8 @@ def _by_weight(graph: LearningConnectivity | FeasibilityEvidence) -> tuple[tuple
 
 
 def _share_asked(graph: LearningConnectivity | FeasibilityEvidence) -> float:
-    asked = getattr(graph, "asked", None)
     size = len(graph.ids)
-    return 1.0 if asked is None else asked.nnz / max(size * (size - 1), 1)
+    return 1.0 if graph.asked is None else graph.asked.nnz / max(size * (size - 1), 1)
 
 
 def _named(ids: tuple[str, ...], which: np.ndarray) -> tuple[str, ...]:
