@@ -41,7 +41,7 @@ setup: .venv/ready .venv/engine
 .venv/engine: .venv/ready $(ENGINE)
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt cmake nanobind ninja scikit-build-core
 	@if $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps ./engine > .venv/engine.log 2>&1; then touch $@; \
-		else echo "The fast engine was not built (no C++20 compiler? see .venv/engine.log): Craftax will be played with JAX."; fi
+		else rm -rf engine/build; echo "The fast engine was not built (no C++20 compiler? see .venv/engine.log): Craftax will be played with JAX."; fi
 
 clean:
 	rm -rf .venv .cache .pytest_cache .ruff_cache build dist engine/build
