@@ -119,7 +119,7 @@ def test_bad_arguments_are_named():
 
 def test_the_text_says_it_all():
     text = audit_text(audit(CONNECTIVITY, TASKS))
-    for part in ("asked, served by served", "1: 1  0.5: 2", "helped by no task", "1: a", "alpha", "helping no task"):
+    for part in ("asked, served by served", "1: 1; 0.5: 2", "helped by no task", "1: a", "alpha", "helping no task"):
         assert part in text
     evidence = FeasibilityEvidence.from_selections("abcd", [[[], [0], [3], [2]], [[], [0], [3], [2]]])
     assert "2 tasks in 1 group; the strongest: c -> d -> c, weakest edge 1" in audit_text(audit(evidence))

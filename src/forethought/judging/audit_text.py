@@ -50,7 +50,7 @@ def audit_rows(audit: Audit, most: int = 10) -> Rows:
         ("edges", f"{audit.edges:,} ({audit.density:.2%} of the pairs; {audit.mutual:,} pairs in both directions)"),
         (
             "edges by weight" + (", up to" if evidence else ""),
-            "  ".join(f"{level:.2g}: {count:,}" for level, count in audit.edges_by_weight) or "none",
+            "; ".join(f"{level:.2g}: {count:,}" for level, count in audit.edges_by_weight) or "none",
         ),
         ("edges into a task", spread(audit.in_degree)),
         ("edges out of a task", spread(audit.out_degree)),
@@ -153,7 +153,7 @@ def _evidence_rows(audit: Audit, most: int) -> Rows:
         ),
         ("cycles of evidence", cycles),
         ("rest on no task feasible from scratch", _list(audit.ungrounded, most)),
-        ("tasks by edges from scratch", "  ".join(f"{n}: {count}" for n, count in enumerate(levels)) or "none"),
+        ("tasks by edges from scratch", "; ".join(f"{n}: {count}" for n, count in enumerate(levels)) or "none"),
     ]
 
 
