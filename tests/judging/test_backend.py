@@ -42,6 +42,17 @@ def test_every_error_has_a_meaning(error, kind, retry_after):
     assert "\n" not in str(found)
 
 
+def test_a_level_of_thinking_that_is_not_sent_is_told():
+    from pydantic_ai.models.function import FunctionModel
+
+    model = FunctionModel(lambda messages, info: None)  # pyright: ignore
+    (line,) = Backend(Settings("google:m"), model).notices()
+    assert "does not know google:m as a model that thinks; the level 'high' is not sent" in line
+    assert Backend(Settings("google:m", thinking=None), model).notices() == []
+    thinker = FunctionModel(lambda messages, info: None, profile={"supports_thinking": True})  # pyright: ignore
+    assert Backend(Settings("google:m"), thinker).notices() == []
+
+
 def test_what_is_not_the_providers_fault_is_raised():
     with pytest.raises(ZeroDivisionError):
         failure(ZeroDivisionError())

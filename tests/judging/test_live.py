@@ -4,12 +4,15 @@ import signal
 import threading
 import time
 
+import numpy as np
 import pytest
 
+from forethought.judging.aggregate import build_graph
 from forethought.judging.cost import Price
 from forethought.judging.live import Options
 from forethought.judging.plan import KINDS, Settings
 from forethought.judging.prompts import Prompts
+from forethought.judging.pruning import Pruning
 from forethought.tasks import Task, TaskSet
 
 
@@ -40,6 +43,19 @@ def test_a_run_is_asked_to_its_end(kind, size, make, run_of, student, ask):
     assert len(model.prompts) == len(run.plan.queries) == len(lines(run, "replies.jsonl")) == live.answered
     assert ask(run, model)[0].status == "complete"
     assert len(model.prompts) == len(run.plan.queries)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_thousand_tasks_are_judged_to_the_end(kind, make, run_of, student, ask):
+    size = 2000
+    vectors = np.random.default_rng(0).normal(size=(size, 16))
+    plan = make(kind, size, target_block=64, pruning=Pruning(64, 0.25, vectors, "chance"))
+    run, model = run_of(plan), student()
+    assert ask(run, model, concurrency=32)[0].status == "complete"
+    assert len(model.prompts) == len(plan.queries) == 32
+    graph = build_graph(run)
+    assert len(graph.ids) == size
+    assert graph.weights.nnz == 2 * size
 
 
 def test_equal_prompts_of_different_repetitions_are_all_asked(make, run_of, student, ask):

@@ -141,6 +141,8 @@ def _each(
 
     async def all_of_them() -> None:
         async with backend_for(runs) as backend:
+            for line in backend.notices():
+                print(line)
             for run in runs:
                 with run.writing(purpose) as writer:
                     batches = Batches(run, writer, backend, known_price(run, price))

@@ -7,7 +7,7 @@ import tyro
 
 from forethought.cli.errors import UsageError, bad_input
 from forethought.cli.judge import runs_in
-from forethought.cli.judge_plan import CRAFTAX, Domain
+from forethought.cli.judge_domain import CRAFTAX, Domain
 from forethought.cli.judge_run import known_price
 
 if TYPE_CHECKING:

@@ -92,6 +92,17 @@ class Backend:
             # pydantic-ai closes only clients that it has made itself.
             await client.client.close()
 
+    def notices(self) -> list[str]:
+        """What of the settings will not reach the model, one line each."""
+        profile = getattr(self.model, "profile", {})
+        thinks = profile.get("supports_thinking", False) or profile.get("thinking_always_enabled", False)
+        if self.settings.thinking is None or thinks:
+            return []
+        return [
+            f"note: pydantic-ai does not know {self.settings.model} as a model that thinks; "
+            f"the level {self.settings.thinking!r} is not sent"
+        ]
+
     async def ask(self, message: Message) -> Answer:
         """Send one message and wait for its reply; never tries twice.
 

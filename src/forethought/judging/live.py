@@ -170,6 +170,8 @@ class Live:
             return await self._main()
 
     async def _main(self) -> Outcome:
+        for line in self.backend.notices() if self.waiting else ():
+            self._tell(line)
         if self._confirm is not None and self.waiting:
             answered = sum(seat.state.replies for seat in self.seats)
             self._pilot_left = max(0, self.options.pilot - answered)
