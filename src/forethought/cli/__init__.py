@@ -10,6 +10,7 @@ COMMANDS = {
     "demo": "train an agent on Craftax for a few minutes on the CPU, and draw what happened",
     "train": "train an agent: PRESET, FILE.toml or the directory of a run to continue",
     "eval": "measure the agent of a run",
+    "sweep": "train all runs of an experiment of the paper, at its scale or smaller",
     "judge": "ask a language model for the two graphs of your tasks, and audit them",
     "graph": "show a goal's place in a graph, or check a graph file",
     "goals": "list the goals of Craftax",

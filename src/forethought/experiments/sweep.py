@@ -1,0 +1,256 @@
+"""Many runs on this machine: each a process of its own on cores of its own, until all are done or told to stop.
+
+A sweep keeps nothing but the run directories: what is done is skipped, and what was cut off goes on exactly. So it can
+be stopped, killed and started again at any time. Runs are told to save when the sweep is told to stop; if it is killed
+outright, they end by themselves, and their directories stay locked until then.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from forethought.config import ConfigError
+from forethought.experiments.runs import (
+    INTERRUPTED,
+    RunState,
+    check_same,
+    log_path,
+    run_state,
+    write_plan,
+)
+from forethought.experiments.suites import RunSpec, Suite
+
+_POLL = 0.1
+"""Seconds between two looks at the processes."""
+
+_STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run of a sweep, and how far it is."""
+
+    spec: RunSpec
+    path: Path
+    state: RunState
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that ended as it should not."""
+
+    path: Path
+    reason: str
+    """How the process ended, and the last thing that it said."""
+    log: Path
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """How a sweep ended."""
+
+    done: int
+    """Runs that are done, those included that were done before."""
+    failures: tuple[Failure, ...]
+    left: int
+    """Runs that are neither done nor failed, because the sweep was told to stop."""
+
+
+def plan(suite: Suite, out: str | Path, backend: Literal["auto", "engine", "jax"] = "auto") -> tuple[Planned, ...]:
+    """What a sweep would do, without doing it.
+
+    Args:
+        suite: The runs.
+        out: Folder of the sweep.
+        backend: What plays Craftax; `auto` goes on with what the suite's runs in `out` began with.
+
+    Raises:
+        ConfigError: If a directory holds a run with another configuration, or the runs there were played by both
+            backends; nothing is mixed under one name.
+    """
+    if backend != "auto":
+        suite = _played_by(suite, backend)
+    planned, played = [], {}
+    for spec in suite.runs:
+        path = Path(out) / spec.directory
+        state = run_state(path, spec.config.iterations)
+        if state.begun:
+            played.setdefault(check_same(path, spec.config).environment.backend, path)
+        planned.append(Planned(spec, path, state))
+    if len(played) > 1:
+        named = " and ".join(f"{name!r} in {path}" for name, path in sorted(played.items()))
+        raise ConfigError(f"environment.backend: {named}; the runs of a suite are comparable under one only")
+    if backend == "auto" and played:
+        suite = _played_by(suite, next(iter(played)))
+    return tuple(replace(run, spec=spec) for run, spec in zip(planned, suite.runs, strict=True))
+
+
+def sweep(planned: Sequence[Planned], *, jobs: int = 1, say: Callable[[str], None] = print) -> SweepResult:
+    """Bring runs to their ends, `jobs` at a time; a run that fails does not stop the others.
+
+    SIGINT, SIGTERM and SIGHUP tell the runs to save and end; a second SIGINT ends them at once.
+
+    Args:
+        planned: The runs, in the order in which they begin.
+        jobs: Runs side by side; the cores that this process may use are shared out among them.
+        say: Called with one line for each thing that happens.
+
+    Raises:
+        ConfigError: If `jobs` is out of range, or a run asks for goals or files that are not there.
+    """
+    shares = share_cores(jobs)
+    waiting = [run for run in planned if not run.state.done]
+    waiting = list(_decided(waiting))
+    count, total, done = len(planned) - len(waiting), len(planned), len(planned) - len(waiting)
+    free, running, failures = list(range(jobs)), {}, []
+    told = 0
+    with _told_to_stop() as signals:
+        while waiting or running:
+            while waiting and free and not signals:
+                run, slot = waiting.pop(0), free.pop(0)
+                count += 1
+                running[slot] = _Process(run, shares[slot])
+                verb = f"goes on after iteration {run.state.iteration}" if run.state.begun else "begins"
+                cores = ",".join(map(str, sorted(shares[slot])))
+                say(f"{count}/{total} {run.path} {verb} on core {cores}")
+            for slot, process in list(running.items()):
+                if (code := process.popen.poll()) is None:
+                    continue
+                del running[slot]
+                free.append(slot)
+                seconds = round(time.monotonic() - process.started)
+                if code == 0:
+                    done += 1
+                    say(f"{process.run.path} done in {seconds // 60}:{seconds % 60:02d}")
+                elif signals:
+                    say(f"{process.run.path} {'is saved' if code == INTERRUPTED else 'ended at once'}")
+                else:
+                    failures.append(_failure(process, code))
+                    say(f"{process.run.path} failed: {failures[-1].reason}")
+            if told < len(signals):
+                told = len(signals)
+                number = signal.SIGINT if told > 1 and signals[-1] == signal.SIGINT else signal.SIGTERM
+                say("ending at once" if number == signal.SIGINT else f"telling {len(running)} runs to save and end")
+                for process in running.values():
+                    process.popen.send_signal(number)
+            if signals and not running:
+                break
+            time.sleep(_POLL)
+    return SweepResult(done, tuple(failures), total - done - len(failures))
+
+
+def share_cores(jobs: int) -> list[set[int]]:
+    """The cores that this process may use, shared out among so many runs.
+
+    Raises:
+        ConfigError: If there is not a core for each.
+    """
+    cores = usable_cores()
+    if not 1 <= jobs <= len(cores):
+        raise ConfigError(f"jobs: {jobs} given; allowed are 1 to {len(cores)}, a core for each")
+    return [set(cores[number::jobs]) for number in range(jobs)]
+
+
+def usable_cores() -> list[int]:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+class _Process:
+    """A run at work."""
+
+    def __init__(self, run: Planned, cores: set[int]):
+        self.run = run
+        self.started = time.monotonic()
+        if not run.state.begun:
+            write_plan(run.path, run.spec.config)
+        with open(log_path(run.path), "ab") as log, _pinned(cores):
+            # A session of its own: Ctrl-C on the terminal reaches the sweep, and the runs by way of it.
+            self.popen = subprocess.Popen(
+                [sys.executable, "-m", "forethought.experiments.runs", str(run.path)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=threads(os.environ, len(cores)),
+                start_new_session=True,
+            )
+
+
+def threads(environment: Mapping[str, str], count: int) -> dict[str, str]:
+    """An environment for a process whose libraries use so many threads."""
+    pools = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
+    flags = environment.get("XLA_FLAGS", "")
+    if count == 1 and "xla_cpu_multi_thread_eigen" not in flags:
+        flags = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+    changed = dict.fromkeys(pools, str(count)) | ({"XLA_FLAGS": flags} if flags else {})
+    return {**environment, **changed}
+
+
+@contextmanager
+def _pinned(cores: set[int]) -> Iterator[None]:
+    """What is started meanwhile stays on these cores."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@contextmanager
+def _told_to_stop() -> Iterator[list[int]]:
+    """The signals that have asked this process to end, as long as this lasts."""
+    received: list[int] = []
+    numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
+    previous = {number: signal.signal(number, lambda number, _: received.append(number)) for number in numbers}
+    try:
+        yield received
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _decided(waiting: Sequence[Planned]) -> Iterator[Planned]:
+    """The runs with settled what they settle when they begin; what is missing is found before any begins."""
+    from forethought.domains import choose_backend, load_domain
+
+    backends, checked = {}, set()
+    for run in waiting:
+        config = run.spec.config
+        key = (config.tasks.domain, config.environment.backend)
+        if key not in backends:
+            backends[key] = choose_backend(config).environment.backend
+        environment = config.environment.model_copy(update={"backend": backends[key]})
+        config = config.model_copy(update={"environment": environment})
+        needs = (config.tasks, config.evaluation.goals, config.learner, config.embeddings)
+        if needs not in checked:
+            load_domain(config)
+            checked.add(needs)
+        yield replace(run, spec=replace(run.spec, config=config))
+
+
+def _played_by(suite: Suite, backend: str) -> Suite:
+    def changed(spec: RunSpec) -> RunSpec:
+        environment = spec.config.environment.model_copy(update={"backend": backend})
+        return replace(spec, config=spec.config.model_copy(update={"environment": environment}))
+
+    return replace(suite, runs=tuple(changed(spec) for spec in suite.runs))
+
+
+def _failure(process: _Process, code: int) -> Failure:
+    log = log_path(process.run.path)
+    how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    return Failure(process.run.path, f"{how}: {lines[-1].strip()}" if lines else how, log)
