@@ -66,18 +66,17 @@ class StateArray {
 
 inline const Key* as_keys(const std::uint32_t* words) { return reinterpret_cast<const Key*>(words); }
 
-// A NumPy array of the shape given, zero, at a multiple of a cache line.
+// A NumPy array of the shape given, zero, at a multiple of a cache line. Its pages are the system's own zeros until
+// they are written to, so that floors that nobody enters take no memory.
 template <class T>
 nb::object new_array(const std::vector<std::size_t>& shape, T** data) {
-  std::size_t count = 1;
-  for (const std::size_t length : shape) count *= length;
-  const std::size_t bytes = round_up(count * sizeof(T) + 1);
-  void* memory = std::aligned_alloc(kLine, bytes);
+  std::size_t bytes = sizeof(T);
+  for (const std::size_t length : shape) bytes *= length;
+  void* const memory = std::calloc(bytes + kLine, 1);
   if (memory == nullptr) throw std::bad_alloc();
-  std::memset(memory, 0, bytes);
-  *data = static_cast<T*>(memory);
   nb::capsule owner(memory, [](void* p) noexcept { std::free(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T>(memory, shape.size(), shape.data(), owner), nb::rv_policy::automatic);
+  *data = reinterpret_cast<T*>(round_up(reinterpret_cast<std::uintptr_t>(memory)));
+  return nb::cast(nb::ndarray<nb::numpy, T>(*data, shape.size(), shape.data(), owner), nb::rv_policy::automatic);
 }
 
 }  // namespace craftax

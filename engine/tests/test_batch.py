@@ -1,5 +1,6 @@
 """The batch: its arguments, threads and processes, copies, restarts and the queue."""
 
+import doctest
 import multiprocessing
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import craftax_native
+import craftax_native.games
 from craftax_native import Games, _core
 
 N = 37  # not a multiple of the lanes
@@ -466,3 +468,8 @@ def _play(saved: bytes) -> bytes:
     for actions in random_actions(20):
         games.step(actions)
     return games.save()
+
+
+def test_the_examples_run():
+    assert doctest.testmod(craftax_native.games).attempted
+    assert not doctest.testmod(craftax_native.games).failed
