@@ -6,7 +6,8 @@ from tempfile import TemporaryDirectory
 from forethought.craftax.shipped import DATA, LEARNERS, goals, graph_path, prompts
 from forethought.graphs import Provenance
 from forethought.judging.aggregate import build_graph
-from forethought.judging.recorded import import_recorded, read_judgments
+from forethought.judging.journal import read_lines
+from forethought.judging.recorded import import_recorded
 
 MODEL = "Claude (Anthropic)"
 NOTE = (
@@ -23,7 +24,7 @@ def main() -> None:
         for kind, name in KINDS.items():
             with TemporaryDirectory() as directory:
                 run = import_recorded(
-                    read_judgments(DATA / "judgments" / f"{kind}.{learner}.jsonl"),
+                    read_lines(DATA / "judgments" / f"{kind}.{learner}.jsonl"),
                     goals(),
                     prompts(kind, learner),
                     Path(directory) / "run",

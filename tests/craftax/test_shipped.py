@@ -5,7 +5,8 @@ import pytest
 
 from forethought.craftax import shipped
 from forethought.judging.aggregate import build_graph
-from forethought.judging.recorded import import_recorded, read_judgments
+from forethought.judging.journal import read_lines
+from forethought.judging.recorded import import_recorded
 
 
 def test_there_are_256_goals_in_the_papers_order():
@@ -21,7 +22,7 @@ def test_there_are_256_goals_in_the_papers_order():
     ("kind", "load"), [("learning_connectivity", shipped.connectivity), ("feasibility_evidence", shipped.evidence)]
 )
 def test_graphs_equal_the_aggregated_judgments(kind, load, learner, tmp_path):
-    lines = read_judgments(shipped.DATA / "judgments" / f"{kind}.{learner}.jsonl")
+    lines = read_lines(shipped.DATA / "judgments" / f"{kind}.{learner}.jsonl")
     run = import_recorded(lines, shipped.goals(), shipped.prompts(kind, learner), tmp_path / "run", model="any")
     built, stored = build_graph(run), load(learner)
     assert built.selections == stored.selections

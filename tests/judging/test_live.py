@@ -1,3 +1,4 @@
+import errno
 import itertools
 import os
 import signal
@@ -397,6 +398,28 @@ def test_a_reply_is_on_disk_before_it_is_judged(make, run_of, student, ask, monk
     model = student()
     assert ask(run, model)[0].status == "complete"
     assert model.prompts == []
+
+
+def test_a_disk_that_is_full_ends_the_run_in_one_line(make, run_of, student, ask, monkeypatch):
+    from forethought.judging.store import Writer
+
+    run, stored = run_of(make(tasks=40, source_block=8, target_block=8)), []
+    real = Writer.reply
+
+    def fill(writer, reply):
+        if len(stored) == 6:
+            raise OSError(errno.ENOSPC, "No space left on device", str(run.path / "replies.jsonl"))
+        stored.append(reply)
+        real(writer, reply)
+
+    model = student()
+    with monkeypatch.context() as patch:
+        patch.setattr(Writer, "reply", fill)
+        outcome, _ = ask(run, model, concurrency=2)
+    assert outcome.status == "failed"
+    assert "replies.jsonl cannot be written: No space left on device; nothing more is sent" in outcome.reason
+    assert len(model.prompts) <= 8
+    assert ask(run, student())[0].status == "complete"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from forethought.judging.aggregate import build_graph
 from forethought.judging.prompts import Prompts, default_template
-from forethought.judging.recorded import import_recorded, read_judgments
+from forethought.judging.recorded import import_recorded
 from forethought.tasks import Task, TaskSet
 
 TASKS = TaskSet([Task(id, "t") for id in "abc"])
@@ -97,9 +97,3 @@ def test_an_invalid_connectivity_judgment_stays_open(change, open_targets, tmp_p
 def test_an_invalid_evidence_judgment_stays_open(change, open_targets, tmp_path):
     lines = changed(EVIDENCE, lambda q: change(q[0]["reply"]["judgments"]))
     assert recorded("feasibility_evidence", lines, tmp_path / "run").missing() == {"fe-r0-t0-s0": open_targets}
-
-
-def test_a_line_that_is_not_json_is_named(tmp_path):
-    (tmp_path / "j.jsonl").write_text('{"a": 1}\n{"b"\n')
-    with pytest.raises(ValueError, match="line 2"):
-        list(read_judgments(tmp_path / "j.jsonl"))

@@ -66,8 +66,6 @@ def import_(
     runs = runs_in(directory)
     with bad_input():
         for file in files:
-            if not Path(file).is_file():
-                raise UsageError(f"{file}: no such file")
             by_run = _by_run(file, runs, list(read_lines(file)))
             for run, lines in by_run:
                 done = import_replies(run, lines, known_price(run, price) if price else None, model)
@@ -98,14 +96,15 @@ def recorded(
         date: When.
         note: What a reader of the graphs should know.
     """
-    from forethought.judging.recorded import SOURCES, import_recorded, read_judgments
+    from forethought.judging.journal import read_lines
+    from forethought.judging.recorded import SOURCES, import_recorded
 
     if not files or not model:
         raise UsageError("name at least one file of recorded judgments, and who judged with --model")
     with bad_input():
         lines: dict[str, list[dict[str, Any]]] = {}
         for file in files:
-            for line in read_judgments(file):
+            for line in read_lines(file):
                 kind = next((kind for kind, field in SOURCES.items() if field in line), None)
                 if kind is None:
                     raise UsageError(

@@ -37,7 +37,7 @@ class Journal:
         """Write one line in whole or not at all; when a durable call returns, the line is on disk.
 
         Raises:
-            OSError: the disk is full or broken; the file is as it was.
+            OSError: the disk is full or broken; the file, which the error names, is as it was.
         """
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
         before = os.fstat(self._descriptor).st_size
@@ -47,10 +47,10 @@ class Journal:
                 written += os.write(self._descriptor, line[written:])
             if durable:
                 os.fsync(self._descriptor)
-        except OSError:
+        except OSError as error:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._descriptor, before)
-            raise
+            raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def close(self) -> None:
         """Put everything on disk and let go of the file."""
@@ -75,28 +75,26 @@ class Journal:
         os.fsync(self._descriptor)
 
 
-def read_lines(path: str | Path) -> Iterator[dict[str, Any]]:
-    """The records of a journal; none if there is no such file, and a cut-off last line is passed over.
+def read_journal(path: str | Path) -> Iterator[dict[str, Any]]:
+    """The records of a journal; none if there is no such file, and a last line that a kill cut off is passed over.
 
     Raises:
         ValueError: a line that is not a JSON object, by number.
     """
-    path = Path(path)
-    if not path.exists():
-        return
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                record = json.loads(line)
-            except ValueError as error:
-                if not line.endswith(b"\n"):
-                    return
-                raise ValueError(
-                    f"{path}, line {number}: not JSON ({error}); remove this line and what it held is asked again"
-                ) from error
-            if not isinstance(record, dict):
-                raise ValueError(f"{path}, line {number}: holds {str(record)[:40]!r}; an object is needed")
-            yield record
+    if Path(path).exists():
+        yield from _records(Path(path), may_be_torn=True)
+
+
+def read_lines(path: str | Path) -> Iterator[dict[str, Any]]:
+    """The records of a file of JSON lines that someone else has written; blank lines are passed over.
+
+    Raises:
+        ValueError: the file cannot be read, or a line is not a JSON object; it is named by number.
+    """
+    try:
+        yield from _records(Path(path), may_be_torn=False)
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 @contextmanager
@@ -126,6 +124,23 @@ def lock(directory: str | Path, purpose: str) -> Iterator[None]:
 def now() -> str:
     """The time in UTC, to the second, as ISO 8601."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _records(path: Path, *, may_be_torn: bool) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip() and not may_be_torn:
+                continue
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                if may_be_torn and not line.endswith(b"\n"):
+                    return
+                hint = "; remove this line and what it held is asked again" if may_be_torn else ""
+                raise ValueError(f"{path}, line {number}: not JSON ({error}){hint}") from error
+            if not isinstance(record, dict):
+                raise ValueError(f"{path}, line {number}: holds {str(record)[:40]!r}; an object is needed")
+            yield record
 
 
 def _is_whole(line: bytes) -> bool:

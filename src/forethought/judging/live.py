@@ -237,6 +237,14 @@ class Live:
         self._tasks[asyncio.create_task(self._ask(seat, job))] = seat
 
     async def _ask(self, seat: Seat, job: Wording) -> None:
+        try:
+            await self._send(seat, job)
+        except OSError as error:
+            if error.filename is None:
+                raise
+            self._end("failed", f"{error.filename} cannot be written: {error.strerror}; nothing more is sent")
+
+    async def _send(self, seat: Seat, job: Wording) -> None:
         message = job.message(seat.rung)
         request = job.request
         seat.writer.request(request_record(request, message, "live"))

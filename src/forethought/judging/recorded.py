@@ -7,7 +7,7 @@ name tasks by their own ids.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,16 +80,6 @@ def import_recorded(
             text = json.dumps(reply, ensure_ascii=False)
             writer.reply(Reply(query.id, 1, query.targets, text, received=received, model_served=model, via="import"))
     return run
-
-
-def read_judgments(path: str | Path) -> Iterator[dict[str, Any]]:
-    """The lines of a file of recorded judgments; a ValueError names the line that is not JSON."""
-    with Path(path).open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                yield json.loads(line)
-            except ValueError as error:
-                raise ValueError(f"{path}, line {number}: not JSON: {error}") from error
 
 
 def _group(kind: str, line: dict[str, Any], tasks: TaskSet) -> Group:

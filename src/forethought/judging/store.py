@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from forethought.files import sync_directory
-from forethought.judging.journal import Journal, Locked, lock, read_lines
+from forethought.judging.journal import Journal, Locked, lock, read_journal
 from forethought.judging.plan import Plan
 from forethought.judging.replies import Reply
 from forethought.judging.state import Judgment, State
@@ -30,7 +30,7 @@ class Run:
 
     def replies(self) -> Iterator[Reply]:
         """Every stored reply, good or bad, in the order of arrival; a ValueError names a line that is none."""
-        for number, line in enumerate(read_lines(self.path / REPLIES), 1):
+        for number, line in enumerate(read_journal(self.path / REPLIES), 1):
             try:
                 yield Reply.from_line(line)
             except ValueError as error:
@@ -59,16 +59,16 @@ class Run:
 
     def requests(self) -> Iterator[dict[str, Any]]:
         """Every request made: `query`, `attempt`, `targets`, `prompt_hash`, `schema_hash`, `dialect`, `via`, `time`."""
-        return (line for line in read_lines(self.path / REQUESTS) if "query" in line)
+        return (line for line in read_journal(self.path / REQUESTS) if "query" in line)
 
     def dialect(self) -> str | None:
         """The dialect of response schemas that this run's provider has taken last; None before the first reply."""
-        settled = [line["settled_dialect"] for line in read_lines(self.path / REQUESTS) if "settled_dialect" in line]
+        settled = [line["settled_dialect"] for line in read_journal(self.path / REQUESTS) if "settled_dialect" in line]
         return settled[-1] if settled else None
 
     def batch_events(self) -> list[dict[str, Any]]:
         """The record of batches: `intent`, `handle`, `collected` and `abandoned` events in order."""
-        return list(read_lines(self.path / BATCHES))
+        return list(read_journal(self.path / BATCHES))
 
     @contextmanager
     def writing(self, purpose: str) -> Iterator["Writer"]:
