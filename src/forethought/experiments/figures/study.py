@@ -1,0 +1,105 @@
+"""What figures, tables and reports are made from: the records of one suite of runs."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forethought.experiments.suites import RunSpec, Suite, load_suite
+from forethought.experiments.suites.schema import UNIFORM
+
+if TYPE_CHECKING:
+    import polars as pl
+
+RUN = ("group", "learner", "method", "variant", "seed")
+"""The columns that tell runs of a suite apart."""
+
+
+class MissingRunsError(ValueError):
+    """There are no records for what was asked; the message says which command makes them."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A suite and its records."""
+
+    suite: Suite
+    evaluations: "pl.DataFrame"
+    """Columns `RUN`, `iteration`, `steps`, `goal`, `episodes`, `successes`, `success_rate`."""
+    record: "Callable[[RunSpec], pl.DataFrame]"
+    """The curriculum record of an evaluated run, as `RunDirectory.curriculum` gives it."""
+    command: str
+    """The command that makes the runs, or goes on with them."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Text of each goal."""
+
+    @property
+    def targets(self) -> list[str]:
+        """The suite's targets, in its order."""
+        return [group for group in self.suite.groups if group != UNIFORM]
+
+    def missing(self, what: str) -> MissingRunsError:
+        """The error for something that has no records."""
+        return MissingRunsError(
+            f"{what}: no run that it needs has been evaluated in suite {self.suite.name} at scale {self.suite.scale}; "
+            f"make them with: {self.command}"
+        )
+
+    def note(self, used: "pl.DataFrame") -> str:
+        """What the records are, and whether runs are missing from the comparison.
+
+        Args:
+            used: Columns `RUN` at least: rows of the runs that were used.
+        """
+        runs = set(used.select(RUN).unique().iter_rows())
+        series = {run[:-1] for run in runs}
+        wanted = {(r.group, r.learner, r.method, r.variant, r.seed) for r in self.suite.runs}
+        missing = [run for run in wanted - runs if run[:-1] in series]
+        seeds = len({run[-1] for run in runs})
+        note = f"Suite {self.suite.name} at scale {self.suite.scale} ({self.suite.about}): {_count(runs, 'run')}, "
+        note += f"{seeds} {'seed' if seeds == 1 else 'seeds'}. Made by `{self.command}`."
+        if missing:
+            note += f" Not complete: {_count(missing, 'run')} of the methods shown had no evaluation yet."
+        return note
+
+
+def load_study(name: str | Path, scale: str, out: str | Path) -> Study:
+    """Read the records of a suite.
+
+    Args:
+        name: A suite's name or TOML file.
+        scale: Name of a scale.
+        out: Folder of the sweep.
+
+    Raises:
+        ValueError: for an unknown suite or scale, or runs that are not the suite's.
+    """
+    from forethought.experiments.results import evaluations
+
+    suite = load_suite(name, scale)
+    command = f"forethought sweep {name} --scale {scale} --out {out}"
+    return Study(suite, evaluations(suite, out), _Records(Path(out)), command, goal_texts(suite))
+
+
+def goal_texts(suite: Suite) -> dict[str, str]:
+    """Text of every goal of the suite's domain."""
+    if suite.runs[0].config.tasks.domain == "toy":
+        from forethought.toy import tasks as load
+    else:
+        from forethought.craftax.shipped import goals as load
+    return {task.id: task.text for task in load()}
+
+
+@dataclass(frozen=True)
+class _Records:
+    out: Path
+
+    def __call__(self, run: RunSpec) -> "pl.DataFrame":
+        from forethought.rundir import RunDirectory
+
+        return RunDirectory(self.out / run.directory).curriculum()
+
+
+def _count(things: Iterable[object], noun: str) -> str:
+    count = len(list(things))
+    return f"{count} {noun if count == 1 else noun + 's'}"

@@ -1,0 +1,85 @@
+"""Figure 3: all tasks weigh the same; mean success over training, and the share of tasks above each threshold then.
+
+The caption gives the four panels and their order. The methods are those that the text compares there, unless others
+are asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forethought.experiments.figures.names import LEARNERS, learner_name, method_name, ordered
+from forethought.experiments.figures.options import Options
+from forethought.experiments.figures.output import Drawn
+from forethought.experiments.figures.panel import draw_curves, handle
+from forethought.experiments.figures.scores import curves, final, run_scores, shares_above
+from forethought.experiments.figures.style import grid, legend_below, method_line, percent_axis, step_axis
+from forethought.experiments.suites.schema import UNIFORM
+
+if TYPE_CHECKING:
+    from forethought.experiments.figures.study import Study
+
+COMPARED = ("unif", "i-diff", "alp", "alp+d+f")
+"""The methods of Section 5.3.2."""
+
+THRESHOLDS = np.arange(101) / 100
+
+
+def uniform_weights(study: "Study", options: Options) -> Drawn:
+    """Figure 3: for each learner, curves on the left and shares of tasks on the right."""
+    import polars as pl
+
+    rows = study.evaluations.filter((pl.col("group") == UNIFORM) & (pl.col("variant") == ""))
+    methods = options.chosen(rows["method"].unique(), COMPARED)
+    rows = rows.filter(pl.col("method").is_in(methods))
+    if not rows.height:
+        raise study.missing("figure 3")
+    scores = run_scores(rows)
+    over_steps = curves(scores)
+    last = final(rows)
+    above = curves(shares_above(last, THRESHOLDS), over="threshold")
+    learners = ordered(rows["learner"], LEARNERS)
+    looks = {(method, ""): method_line(method) for method in methods}
+
+    figure, panels = grid(2 * len(learners), options.width, across=4)
+    curve_panels, share_panels = panels[: len(learners)], panels[len(learners) :]
+    tops = [
+        draw_curves(axes, over_steps.filter(over_steps["learner"] == learner), looks)
+        for (axes,), learner in zip(curve_panels, learners, strict=True)
+    ]
+    for (axes,), learner in zip(curve_panels, learners, strict=True):
+        axes.set_title(learner_name(learner).capitalize())
+        step_axis(axes, float(over_steps.filter(over_steps["learner"] == learner)["steps"].max()))  # pyright: ignore
+        percent_axis(axes, max(tops), "mean success (%)")
+    tops = [
+        draw_curves(axes, above.filter(above["learner"] == learner), looks, over="threshold")
+        for (axes,), learner in zip(share_panels, learners, strict=True)
+    ]
+    for (axes,), learner in zip(share_panels, learners, strict=True):
+        axes.set_title(learner_name(learner).capitalize())
+        axes.set(xlabel="success threshold (%)", xlim=(0, 100))
+        percent_axis(axes, max(tops), "share of tasks (%)")
+        axes.set_ylabel("share of tasks (%)")
+    legend_below(figure, [handle(line) for line in looks.values()], [method_name(method) for method in methods])
+    table = pl.concat(
+        [
+            over_steps.with_columns(pl.lit("mean success over steps").alias("panel")),
+            above.with_columns(pl.lit("share of tasks above threshold").alias("panel")),
+        ],
+        how="diagonal",
+    )
+    return Drawn(
+        figure,
+        table.select("panel", *(name for name in table.columns if name != "panel")),
+        "Learning the whole task set",
+        "Left: success averaged over all tasks along training. Right: how many of the tasks the trained agent solves "
+        "more often than a threshold, for every threshold; at 0 this is the coverage. In either pair the agent of "
+        "primitive actions comes first and the one that can call its own behaviour second. Means over the training "
+        "seeds, with bands of one sample standard deviation.",
+        study.note(scores) + f" The right panels use each run's last evaluation ({_last(last)}).",
+    )
+
+
+def _last(last) -> str:
+    low, high = last["iteration"].min(), last["iteration"].max()
+    return f"iteration {high}" if low == high else f"iterations {low} to {high}, as some runs are not finished"

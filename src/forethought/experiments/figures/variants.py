@@ -1,0 +1,26 @@
+"""What a variant's name says: `L=1`, `alpha=3`, `share=0.5`, several joined by commas, or nothing for the default."""
+
+DEFAULTS = {"L": 2.0, "alpha": 1.0, "share": 1.0}
+"""Longest path, downstream coefficient, and the target's share of the weight, as in the main experiments."""
+
+
+def settings(variant: str) -> dict[str, float]:
+    """Every setting of a variant, those it does not name at their defaults.
+
+    >>> settings("L=1")
+    {'L': 1.0, 'alpha': 1.0, 'share': 1.0}
+
+    Raises:
+        ValueError: for a part that is not NAME=NUMBER with a known name.
+    """
+    found = dict(DEFAULTS)
+    for part in filter(None, variant.replace(" ", "").split(",")):
+        name, equals, value = part.partition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = None
+        if name not in DEFAULTS or not equals or number is None:
+            raise ValueError(f"variant is {variant!r}; allowed are {', '.join(DEFAULTS)} =NUMBER, joined by commas")
+        found[name] = number
+    return found

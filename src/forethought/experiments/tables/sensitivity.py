@@ -1,0 +1,89 @@
+"""Table 3: success of ALP+D+F for other longest paths L and coefficients alpha. The layout is the paper's."""
+
+from typing import TYPE_CHECKING
+
+from forethought.experiments.figures.names import group_name, ordered
+from forethought.experiments.figures.scores import run_scores
+from forethought.experiments.figures.variants import DEFAULTS, settings
+from forethought.experiments.suites.schema import UNIFORM
+from forethought.experiments.tables.formats import Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from forethought.experiments.figures.study import Study
+
+FRACTIONS = (1 / 3, 2 / 3, 1.0)
+"""Shares of the budget after which success is given."""
+
+METHOD = "alp+d+f"
+
+
+def sensitivity_table(study: "Study") -> Table:
+    """Table 3 from the records of a suite that varies L or alpha.
+
+    Raises:
+        MissingRunsError: if no run of ALP+D+F with another L or alpha has been evaluated.
+    """
+    import polars as pl
+
+    ours = study.evaluations.filter((pl.col("method") == METHOD) & (pl.col("learner") == "primitive"))
+    if not ours.filter(pl.col("variant") != "").height:
+        raise study.missing("table 3")
+    scores = run_scores(ours)
+    rows: list[tuple[str, ...]] = []
+    numbers: list[tuple[str, ...]] = [("group", "L", "alpha", "share of the budget", "steps", "seeds", "mean", "sd")]
+    for group in ordered(ours["group"], [UNIFORM, *study.targets]):
+        iterations = next(run.config.iterations for run in study.suite.runs if run.group == group)
+        columns = [_at(scores.filter(pl.col("group") == group), fraction * iterations) for fraction in FRACTIONS]
+        rows.append((_heading(study, group, columns),))
+        for variant in sorted(ours.filter(pl.col("group") == group)["variant"].unique(), key=_order):
+            values = settings(variant)
+            cells = []
+            for fraction, column in zip(FRACTIONS, columns, strict=True):
+                mine = column.filter(pl.col("variant") == variant)
+                if not mine.height:
+                    cells.append("–")
+                    continue
+                mean, sd, seeds = mine["score"].mean(), mine["score"].std(ddof=1) or 0.0, mine.height
+                cells.append(f"{mean:.2f} ± {sd:.2f}")
+                place = (group, f"{values['L']:g}", f"{values['alpha']:g}", f"{fraction:.4f}", str(mine["steps"][0]))
+                numbers.append((*place, str(seeds), f"{mean:.4f}", f"{sd:.4f}"))
+            rows.append(("" if variant else "main", f"{values['L']:g}", f"{values['alpha']:g}", *cells))
+    return Table(
+        "How much L and α matter",
+        ("", "L", "α", "1/3 of the budget", "2/3", "all"),
+        tuple(rows),
+        "Success of ALP+D+F in evaluation, in per cent: mean ± one sample standard deviation over the training seeds, "
+        "after a third, two thirds and all of the budget. L is the longest path that downstream potential follows, α "
+        "the weight of that potential. Under uniform weights success is the mean over all tasks, otherwise that on the "
+        "target.",
+        study.note(scores) + " Where no evaluation falls on a third of the budget, the last one before it counts.",
+        tuple(numbers),
+    )
+
+
+def _at(scores: "pl.DataFrame", iteration: float) -> "pl.DataFrame":
+    """Each run's score in the last evaluation that is not later than an iteration; runs that lack it are left out."""
+    import polars as pl
+
+    reached = scores.filter(pl.col("iteration") <= iteration + 1e-6)
+    return reached.filter(pl.col("iteration") == pl.col("iteration").max())
+
+
+def _heading(study: "Study", group: str, columns: "list[pl.DataFrame]") -> str:
+    seeds = columns[0]["seed"].n_unique()
+    after = _steps([column["steps"][0] for column in columns if column.height])
+    return f"{group_name(group, study.texts)}: {seeds} {'seed' if seeds == 1 else 'seeds'}, after {after} steps"
+
+
+def _order(variant: str) -> tuple[bool, bool, float, float]:
+    values = settings(variant)
+    return variant != "", values["alpha"] != DEFAULTS["alpha"], values["L"], values["alpha"]
+
+
+def _steps(steps: list[int]) -> str:
+    for unit, name in ((1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
+        if max(steps) >= unit:
+            return ", ".join(f"{step / unit:.1f}" for step in steps) + f" {name}"
+    return ", ".join(map(str, steps))
