@@ -1,19 +1,19 @@
 """Ask a model live: several requests at a time, one shared pause, a cap on spending, and every reply kept first."""
 
 import asyncio
-import random
 import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
 
 from forethought.judging.backend import Answer, Backend, Busy, Failure, Lost, Rejected
 from forethought.judging.batch_log import held_targets
 from forethought.judging.cost import BYTES_PER_TOKEN, Price, tokens
 from forethought.judging.journal import now
+from forethought.judging.pause import Pause
 from forethought.judging.replies import Reply
 from forethought.judging.requests import request_record
 from forethought.judging.state import Request, State
@@ -128,7 +128,7 @@ class Live:
         self._progress = progress
         self._tasks: dict[asyncio.Task[None], Seat] = {}
         self._limit = float(min(4, self.options.concurrency))
-        self._pause = _Pause(self.options.patience)
+        self._pause = Pause(self.options.patience)
         self._ending: Outcome | None = None
         self._pilot_left: int | None = None
         self._rejections = 0
@@ -414,31 +414,3 @@ class Live:
         finally:
             for number in caught:
                 loop.remove_signal_handler(number)
-
-
-@dataclass
-class _Pause:
-    """The pause that all requests share after a failure."""
-
-    patience: int
-    until: float = 0.0
-    is_new: bool = False
-    failures: int = 0
-    _last: float = field(default=0.0)
-
-    def begin(self, asked: float | None, sent: float) -> bool:
-        """Wait as long as asked, or longer after each failure in a row; False if patience is at an end."""
-        # Requests that were in flight when the pause began fail for the same reason and count once.
-        self.is_new = sent >= self._last
-        if self.is_new:
-            self.failures += 1
-            self._last = monotonic()
-        wait = min(60.0, 2.0**self.failures) * random.uniform(0.8, 1.2)
-        if asked is not None:
-            wait = asked if self.failures <= 2 else max(asked, wait)
-        self.until = max(self.until, monotonic() + wait)
-        return self.failures < self.patience
-
-    def over(self) -> None:
-        """A reply came."""
-        self.failures = 0
