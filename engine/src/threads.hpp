@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace craftax {
@@ -66,16 +67,18 @@ class ThreadPool {
 
   void share(Job& job) {
     const int helpers = job.wanted;
+    bool all = false;
     {
       const std::lock_guard lock(mutex_);
-      for (; started_ < helpers; ++started_) std::thread([this] { help(); }).detach();
+      start(helpers);
+      all = helpers >= started_;
       job.following = jobs_;
       jobs_ = &job;
     }
-    if (helpers == 1) {
-      posted_.notify_one();
-    } else {
+    if (all) {
       posted_.notify_all();
+    } else {
+      for (int i = 0; i < helpers; ++i) posted_.notify_one();
     }
     job.work();
     std::unique_lock lock(mutex_);
@@ -83,6 +86,14 @@ class ThreadPool {
     while (*place != &job) place = &(*place)->following;
     *place = job.following;
     finished_.wait(lock, [&] { return job.helping == 0; });
+  }
+
+  // Where the system gives no more threads, those that there are do the work.
+  void start(int wanted) {
+    try {
+      for (; started_ < wanted; ++started_) std::thread([this] { help(); }).detach();
+    } catch (const std::system_error&) {
+    }
   }
 
   void help() {

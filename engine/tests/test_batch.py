@@ -437,6 +437,22 @@ def test_importing_starts_no_thread():
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
+def test_where_no_thread_can_be_had_one_does_the_work():
+    code = (
+        "import os, resource, numpy as np, craftax_native as c\n"
+        "def threads(): return len(os.listdir('/proc/self/task'))\n"
+        "g = c.Games(64, threads=8); keys = np.zeros((64, 2), np.uint32); before = threads()\n"
+        "used = next(int(line.split()[1]) for line in open('/proc/self/status') if line.startswith('VmSize')) * 1024\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + 2**20, -1))\n"  # no room for a stack
+        "g.reset(keys)\n"
+        "assert threads() == before, (before, threads())\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (-1, -1))\n"
+        "g.reset(keys)\n"
+        "assert threads() > before\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_a_forked_process_starts_threads_of_its_own():
     code = (
         "import os, numpy as np, craftax_native as c\n"
