@@ -44,4 +44,4 @@ def test_sources_that_do_not_compile_are_an_error(tmp_path: Path) -> None:
     copy_sources(tmp_path / "src")
     alter(Mutation("step.hpp", "CRAFTAX_FN void move_player", "CRAFTAX_FN woid move_player"), tmp_path / "src")
     with pytest.raises(RuntimeError, match="woid"):
-        build(tmp_path / "src", tmp_path)
+        build("rules", tmp_path / "src", tmp_path / "rules.so")

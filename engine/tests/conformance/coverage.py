@@ -4,8 +4,9 @@ from collections import Counter
 
 import numpy as np
 
-from .fields import CREATURES, PROJECTILES, Fields
+from .fields import CREATURES, FLOORS, PROJECTILES, SIZE, Fields
 from .names import ACHIEVEMENTS, ACTIONS, BLOCKS, Action
+from .recording import Changes
 
 
 class Coverage:
@@ -14,14 +15,14 @@ class Coverage:
     def __init__(self) -> None:
         self.events: Counter[str] = Counter()
 
-    def add(self, before: Fields, actions: np.ndarray, after: Fields, done: np.ndarray) -> None:
-        """Count what happened in one step of all environments."""
+    def add(self, before: Fields, actions: np.ndarray, after: Fields, done: np.ndarray, changes: Changes) -> None:
+        """Count what happened in one step of all environments; `changes` lead from `before` to `after`."""
         awake = ~before["is_sleeping"] & ~before["is_resting"]
         self._count("action {}", np.bincount(actions[awake], minlength=len(ACTIONS)), ACTIONS)
         earned = after["achievements"] & ~before["achievements"]
         self._count("achievement {}", earned.sum(axis=0), ACHIEVEMENTS)
         self._add_floors(before, after)
-        self._add_blocks(before, after)
+        self._add_blocks(before, changes)
         self._add_creatures(before, after)
         self._add_player(before, actions, after, awake)
         self._tally("game over", done)
@@ -46,17 +47,15 @@ class Coverage:
             self._tally(f"down from floor {floor}", (old == floor) & (new == floor + 1))
             self._tally(f"up from floor {floor}", (old == floor) & (new == floor - 1))
 
-    def _add_blocks(self, before: Fields, after: Fields) -> None:
-        for name, names in (("map", BLOCKS), ("item_map", None)):
-            changed = before[name] != after[name]
-            if changed.any():
-                old, new = before[name][changed], after[name][changed]
-                for pair, count in Counter(zip(old.tolist(), new.tolist(), strict=True)).items():
-                    words = (f"block {names[pair[0]]} to {names[pair[1]]}") if names else "torch placed"
-                    self.events[words] += count
-        every = np.arange(len(after["map"]))
-        ripe = (before["map"][:, 0] != after["map"][:, 0]).any(axis=(1, 2)) & (after["player_level"][every] != 0)
-        self._tally("plant ripens while the player is away", ripe & (before["player_level"] != 0))
+    def _add_blocks(self, before: Fields, changes: Changes) -> None:
+        where, new = changes.of("map")
+        old = before["map"].reshape(-1)[where]
+        for pair, count in Counter(zip(old.tolist(), new.tolist(), strict=True)).items():
+            self.events[f"block {BLOCKS[pair[0]]} to {BLOCKS[pair[1]]}"] += count
+        env, floor = where // (FLOORS * SIZE * SIZE), where // (SIZE * SIZE) % FLOORS
+        ripe = (floor == 0) & (new == BLOCKS.index("ripe_plant"))
+        self._tally("plant ripens while the player is away", ripe & (before["player_level"][env] != 0))
+        self._tally("torch placed", changes.of("item_map")[1] == 1)
 
     def _add_creatures(self, before: Fields, after: Fields) -> None:
         every = np.arange(len(after["map"]))

@@ -7,10 +7,12 @@ replaces, so that a change of the sources that makes it meaningless is an error.
 """
 
 import argparse
+import atexit
+import functools
+import shutil
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -128,11 +130,6 @@ MUTATIONS = (
     Mutation("random.hpp", "  if (multiplier != 0) offset +=", "  if (false) offset +="),
     Mutation("random.hpp", "(bits >> 9)", "(bits >> 8 & 0x7FFFFF)"),
     Mutation("chances.hpp", "mobs = child(mobs, 1);", "mobs = child(mobs, 0);"),
-    Mutation(
-        "choice.hpp",
-        "return detail::choose_among_bits_exactly(rows, count, u);",
-        "return detail::cell_of_bit(rows, before);",
-    ),
 )
 
 
@@ -151,13 +148,12 @@ def alter(mutation: Mutation, sources: Path) -> None:
 
 def notice(mutation: Mutation, recording: Recording, steps: int | None = None) -> Mismatch | None:
     """The first difference that an altered rule makes in recorded games, if any."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        sources = folder / "src"
+    with tempfile.TemporaryDirectory() as folder:
+        sources, rules = Path(folder, "src"), Path(folder, "rules.so")
         copy_sources(sources)
         alter(mutation, sources)
-        build(sources, folder)
-        games = RulesAlone(folder, recording.num_envs, recording.max_timesteps)
+        build("rules", sources, rules)
+        games = RulesAlone(rules, _exchange(), recording.num_envs, recording.max_timesteps)
         # States are looked at before each renewal and now and then.
         return next(mismatches(recording, games, steps, every=5), None)
 
@@ -165,16 +161,28 @@ def notice(mutation: Mutation, recording: Recording, steps: int | None = None) -
 def notice_all(path: Path, steps: int | None = None, processes: int = 2) -> Iterator[tuple[Mutation, Mismatch | None]]:
     """Each alteration with the first difference that it makes."""
     with ProcessPoolExecutor(processes) as pool:
-        yield from zip(MUTATIONS, pool.map(partial(_notice_in_file, path=path, steps=steps), MUTATIONS), strict=True)
-
-
-_recordings: dict[Path, Recording] = {}
+        yield from zip(
+            MUTATIONS, pool.map(functools.partial(_notice_in_file, path=path, steps=steps), MUTATIONS), strict=True
+        )
 
 
 def _notice_in_file(mutation: Mutation, path: Path, steps: int | None) -> Mismatch | None:
-    if path not in _recordings:
-        _recordings[path] = Recording.load(path)
-    return notice(mutation, _recordings[path], steps)
+    return notice(mutation, _load(path), steps)
+
+
+@functools.cache
+def _load(path: Path) -> Recording:
+    return Recording.load(path)
+
+
+@functools.cache
+def _exchange() -> Path:
+    # No rule has to do with it, so that it is built once for all of them.
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    copy_sources(folder / "src")
+    build("exchange", folder / "src", folder / "exchange.so")
+    return folder / "exchange.so"
 
 
 def main() -> None:

@@ -49,7 +49,7 @@ def record(steps: int, scenarios: tuple[Scenario, ...] = SCENARIOS, seed: int = 
         game, reward, done = reference.step(game, actions, MAX_TIMESTEPS)
         after = reference.flatten(game)
         changes = recording.add(actions, states, after, np.asarray(reward), np.asarray(done))
-        coverage.add(states, actions, after, np.asarray(done))
+        coverage.add(states, actions, after, np.asarray(done), changes)
         changes.apply(states)
         del after  # its arrays are views of what the next step overwrites
     recording.notes |= {"coverage": coverage.to_json(), "worlds": keys.tolist()}

@@ -46,6 +46,11 @@ class Changes(NamedTuple):
                 where[name], value[name] = index.astype(np.int32), flat_new[index]
         return cls(where, value)
 
+    def of(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Where a field changes, and what it becomes there."""
+        nothing = np.zeros(0, np.int32)
+        return self.where.get(name, nothing), self.value.get(name, nothing.astype(KINDS[name].dtype))
+
     def apply(self, fields: Fields) -> None:
         """Make the changes in place."""
         for name, index in self.where.items():

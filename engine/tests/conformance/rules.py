@@ -31,8 +31,8 @@ def copy_sources(target: Path) -> None:
     (target / "core" / "world" / "world.hpp").write_text(_NO_WORLDS)
 
 
-def build(sources: Path, folder: Path) -> None:
-    """Compile the rules in a copy of the sources to shared libraries in a folder, where `RulesAlone` finds them.
+def build(part: str, sources: Path, library: Path) -> None:
+    """Compile a part ("rules" or "exchange") to a shared library, with a copy of the sources.
 
     Raises:
         RuntimeError: There is no compiler, or it refuses; with what it says.
@@ -40,25 +40,25 @@ def build(sources: Path, folder: Path) -> None:
     compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++")
     if compiler is None:
         raise RuntimeError("no C++ compiler: set CXX, or install g++")
-    for part in ("rules", "exchange"):
-        command = [compiler, *_FLAGS, "-I", str(sources), "-o", str(folder / f"{part}.so"), str(_HERE / f"{part}.cpp")]
-        result = subprocess.run(command, capture_output=True, text=True)
-        if result.returncode:
-            raise RuntimeError(f"{' '.join(command)}\n{result.stderr}")
+    command = [compiler, *_FLAGS, "-I", str(sources), "-o", str(library), str(_HERE / f"{part}.cpp")]
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode:
+        raise RuntimeError(f"{' '.join(command)}\n{result.stderr}")
 
 
 class RulesAlone:
-    """Games that a library made by `build` plays; can be held against a recording.
+    """Games that libraries made by `build` play; can be held against a recording.
 
     Args:
-        folder: Where the libraries are; a process should not load two of the same path.
+        rules: The library that steps games; a process should not load two of the same path.
+        exchange: The library that loads and saves them.
         num_envs: The number of environments.
         max_timesteps: The game's limit.
     """
 
-    def __init__(self, folder: Path, num_envs: int, max_timesteps: int) -> None:
-        self._rules = ctypes.CDLL(str(folder / "rules.so"))
-        self._exchange = ctypes.CDLL(str(folder / "exchange.so"))
+    def __init__(self, rules: Path, exchange: Path, num_envs: int, max_timesteps: int) -> None:
+        self._rules = ctypes.CDLL(str(rules))
+        self._exchange = ctypes.CDLL(str(exchange))
         self._exchange.game_bytes.restype = ctypes.c_size_t
         self._bytes = int(self._exchange.game_bytes())
         self._num_envs = num_envs
