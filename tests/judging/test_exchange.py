@@ -113,6 +113,9 @@ def test_two_different_replies_to_one_request_are_refused(run, tmp_path, records
     with pytest.raises(ValueError, match="line 2: a second, different reply"):
         import_replies(run, [line, line | {"text": "{}"}])
     assert import_replies(run, [line, dict(line)]).stored == 1
+    assert import_replies(run, [line]).known == 1
+    with pytest.raises(ValueError, match=r"line 1: a different reply to .* is stored already; export again"):
+        import_replies(run, [line | {"text": "{}"}])
 
 
 def test_what_a_batch_holds_is_not_exported(run, tmp_path):

@@ -1,6 +1,8 @@
 import json
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from forethought.judging.replies import EVIDENCE, SCRATCH, SOURCES, TARGET, Reply, judge, parse
 
@@ -185,6 +187,35 @@ def test_a_reply_that_is_cut_off_gives_nothing_wherever_it_is_cut(lc, records):
         for length in range(len(text)):
             found = judge(plan, query, query.targets, text[:length])
             assert found.selections == {}, text[:length]
+
+
+SCALARS = st.none() | st.booleans() | st.integers(-2, 9) | st.sampled_from(["g000", "g001", "g005", "g999", "", TARGET])
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                [TARGET, SOURCES, "evaluated_goal_id", SCRATCH, EVIDENCE, "records", "judgments", "g000", "g003"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=30,
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=VALUES, before=st.sampled_from(["", "```json\n", "<think>{", "x"]), cut=st.integers(0, 400))
+def test_whatever_comes_every_target_is_settled_or_faulted_and_only_by_what_was_offered(lc, fe, value, before, cut):
+    for plan, query in (lc, fe):
+        found = judge(plan, query, query.targets, before + json.dumps(value)[:cut])
+        assert set(found.selections) | set(found.problems) == set(query.targets)
+        assert not set(found.selections) & set(found.problems)
+        for target, chosen in found.selections.items():
+            assert set(chosen) <= set(query.sources) - {target}
+            assert len(set(chosen)) == len(chosen)
 
 
 def test_a_property_given_twice_is_no_answer(lc):

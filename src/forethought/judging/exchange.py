@@ -89,7 +89,8 @@ def import_replies(
         ValueError: a line is no reply, is for another run, or was never asked; it is named by number.
     """
     with run.writing("importing") as writer:
-        made, stored, state = made_requests(run), stored_keys(run), run.state()
+        made, state = made_requests(run), run.state()
+        stored = {(reply.query, reply.attempt): reply.text for reply in run.replies()}
         new: dict[tuple[str, int], Reply] = {}
         known = 0
         for number, line in enumerate(lines, 1):
@@ -100,6 +101,11 @@ def import_replies(
             key = (reply.query, reply.attempt)
             if key in new and new[key].text != reply.text:
                 raise ValueError(f"line {number}: a second, different reply to {line['custom_id']!r}")
+            if stored.get(key, reply.text) != reply.text:
+                raise ValueError(
+                    f"line {number}: a different reply to {line['custom_id']!r} is stored already; "
+                    "export again, and answer what is open under its new id"
+                )
             known += key in stored or key in new
             if key not in stored:
                 new[key] = reply
