@@ -2,12 +2,16 @@
 
 import json
 
+import numpy as np
 import pytest
 
+from forethought import toy
 from forethought.cli import run as forethought
+from forethought.config import load_config
 from forethought.craftax import shipped
 from forethought.graphs import LearningConnectivity, load_graph
 from forethought.judging.replies import Reply
+from forethought.rundir import CURRICULUM_COLUMNS, RunDirectory
 
 
 def judge(*words):
@@ -85,6 +89,30 @@ def test_audit_for_the_tasks_of_a_file(tmp_path, capsys):
     assert "learning connectivity, 2 tasks" in capsys.readouterr().out
 
 
+def test_a_run_is_compared_with_its_own_graph_unless_told_otherwise(tmp_path, capsys):
+    tasks, rng = toy.tasks(), np.random.default_rng(0)
+    run = RunDirectory.create(tmp_path / "run", load_config("toy").to_toml(), {"run_id": "x"})
+    for iteration in range(1, 61):
+        selections = rng.multinomial(8, np.full(len(tasks), 1 / len(tasks)))
+        columns = dict.fromkeys(CURRICULUM_COLUMNS, np.zeros(len(tasks), np.int64)) | {
+            "task": tasks.ids,
+            "probability": np.full(len(tasks), 1 / len(tasks)),
+            "effective_share": np.full(len(tasks), 1 / len(tasks)),
+            "selections": selections,
+            "episodes": 10 * selections,
+            "successes": rng.binomial(10 * selections, 0.5).astype(np.float64),
+        }
+        run.record_curriculum(iteration, columns)
+    run.flush()
+    assert judge("compare-transfer", run.path, "--top", "7", "--horizon", "5") == 0
+    text = capsys.readouterr().out
+    assert "learning connectivity against measured gains" in text
+    assert "edges among the 7 clearest gains" in text
+    assert "within 5 iterations" in text
+    assert judge("compare-transfer", run.path, "--graph", "connectivity.primitive") == 2
+    assert "does not know this task" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -97,7 +125,8 @@ def test_audit_for_the_tasks_of_a_file(tmp_path, capsys):
         (["audit", "connectivity.primitive", "--tasks", "none.json"], "none.json"),
         (["build", "nowhere"], "nowhere"),
         (["compare-transfer", "nowhere", "--graph", "connectivity.primitive"], "not a run directory"),
-        (["compare-transfer", "nowhere"], "graph"),
+        (["compare-transfer", "nowhere"], "not a run directory"),
+        (["compare-transfer"], "name the directory of at least one run"),
     ],
 )
 def test_bad_input_ends_in_one_line_and_nothing_else(words, message, capsys):

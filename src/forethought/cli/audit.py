@@ -88,24 +88,26 @@ def audit(
 
 def compare_transfer(
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
-    graph: str,
-    horizon: int | None = None,
-    top: int | None = None,
+    graph: str | None = None,
+    horizon: int = 8,
+    top: int = 100,
 ) -> int:
     """Hold a graph against what training has shown: do its edges go with measured gains?
 
     Args:
         runs: Run directories of `forethought train`; uniform ones tell most.
-        graph: A graph file, or a shipped graph such as connectivity.primitive.
+        graph: A graph file, or a shipped graph such as connectivity.primitive; default: the connectivity of the run.
         horizon: Iterations after which training on a task still counts as the cause of a gain.
         top: How many of the clearest measured gains to look up in the graph.
     """
     from forethought.experiments.transfer import compare_transfer as measure
     from forethought.experiments.transfer import comparison_text
 
-    chosen = {"horizon": horizon, "top": top}
     with bad_input():
-        found = measure(runs, _graph(graph), **{name: value for name, value in chosen.items() if value is not None})
+        if not runs:
+            raise UsageError("name the directory of at least one run")
+        chosen = _graph_of_run(runs[0]) if graph is None else _graph(graph)
+        found = measure(runs, chosen, horizon=horizon, top=top)
     print(comparison_text(found), end="")
     return 0
 
@@ -120,6 +122,15 @@ def _graph(name: str) -> "LearningConnectivity | FeasibilityEvidence":
     if not Path(name).is_file():
         raise UsageError(f"{name}: no such graph file{nearest(name, SHIPPED)}; shipped are {', '.join(SHIPPED)}")
     return load_graph(name)
+
+
+def _graph_of_run(path: Path) -> "LearningConnectivity":
+    from forethought.config import load_config
+    from forethought.domains import DOMAINS
+    from forethought.rundir import CONFIG, RunDirectory
+
+    config = load_config(RunDirectory(path).path / CONFIG)
+    return DOMAINS[config.tasks.domain](config).connectivity
 
 
 def _tasks(

@@ -1,5 +1,6 @@
 """A graph against a finished run: do the predicted edges go with the gains that training brought?"""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,9 @@ LEAST_ITERATIONS = 40
 
 EDGE = 0.5
 """Weight from which a pair counts as an edge when the clearest gains are looked up."""
+
+MOST_TASKS = 1500
+"""Tasks up to which the effects of all on all fit into the memory of a small machine."""
 
 FLIPS = 400
 """Random signs drawn to find how far chance alone moves the share of edges."""
@@ -100,11 +104,16 @@ def compare_transfer(
     if not paths:
         raise ValueError("no run is named; at least one is needed")
     ids, histories = _read(paths)
+    if len(ids) > MOST_TASKS:
+        raise ValueError(f"{paths[0]} is about {len(ids)} tasks; effects can be measured among up to {MOST_TASKS}")
     iterations = sum(len(history.rate) for history in histories)
     if iterations < LEAST_ITERATIONS:
         raise ValueError(f"{paths[0]}: {iterations} iterations are recorded; at least {LEAST_ITERATIONS} are needed")
     effects = measure_effects(histories, horizon, max(2, round(BLOCKS / len(histories))))
-    weights = graph.restrict(ids).weights.toarray()
+    with warnings.catch_warnings():
+        # Evidence that a restriction leaves without sources is no news here.
+        warnings.simplefilter("ignore", UserWarning)
+        weights = graph.restrict(ids).weights.toarray()
     effect, score = effects.effect(), effects.score()
     usable = np.isfinite(effect) & np.isfinite(score) & effects.measured & ~np.eye(len(ids), dtype=bool)
     if not usable.any():
