@@ -16,6 +16,8 @@ from typing import Any
 from forethought.config import ConfigError, RunConfig, merge, nearest, parse, read_layer
 from forethought.experiments.suites.schema import UNIFORM, Block, Scale, SuiteFile, check_file
 
+__all__ = ["SCALES", "SUITES", "UNIFORM", "RunSpec", "Suite", "load_suite"]
+
 _HERE = Path(__file__).parent
 _SCALES = "scales"
 
