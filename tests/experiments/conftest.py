@@ -29,9 +29,9 @@ SPEED = {
 SOME_GOALS = sorted({*RELATED, *(goal for goals in RELATED.values() for goal in goals)}, key=shipped_goals().ids.index)
 
 
-def synthetic_evaluations(suite: Suite, points: int = 12) -> pl.DataFrame:
+def synthetic_evaluations(suite: Suite) -> pl.DataFrame:
     """What `forethought.experiments.results.evaluations` gives for a finished suite."""
-    return pl.concat([_evaluations(run, points) for run in suite.runs])
+    return pl.concat([_evaluations(run) for run in suite.runs])
 
 
 def synthetic_record(run: RunSpec) -> pl.DataFrame:
@@ -62,9 +62,10 @@ def goals_of(run: RunSpec) -> list[str]:
     return list(shipped_goals().ids) if run.group == UNIFORM else SOME_GOALS
 
 
-def _evaluations(run: RunSpec, points: int) -> pl.DataFrame:
+def _evaluations(run: RunSpec) -> pl.DataFrame:
     goals, episodes = list(run.config.evaluation.goals) or goals_of(run), run.config.evaluation.episodes
-    iterations = np.unique(np.linspace(0, run.config.iterations, points + 1).round().astype(int))
+    every, end = run.config.evaluation.every, run.config.iterations
+    iterations = np.unique([*range(0, end, every), end])
     rates = _rates(run, goals, iterations / run.config.iterations)
     rng = np.random.default_rng(zlib.crc32(f"{run.directory} evaluations".encode()))
     successes = rng.binomial(episodes, rates)
@@ -96,8 +97,7 @@ def synthetic_study(name: str, scale: str = "paper", keep: Callable[[RunSpec], b
     """A study with made-up records of the runs that are kept."""
     suite = load_suite(name, scale)
     kept = [run for run in suite.runs if keep(run)]
-    empty = synthetic_evaluations(suite.select(seeds=(suite.runs[0].seed,)), 1).clear()
-    evaluations = pl.concat([empty, *(_evaluations(run, 12) for run in kept)])
+    evaluations = pl.concat([_evaluations(suite.runs[0]).clear(), *map(_evaluations, kept)])
     return Study(
         suite, evaluations, synthetic_record, f"forethought sweep {name} --scale {scale} --out runs", goal_texts(suite)
     )

@@ -68,10 +68,13 @@ def drawn_figure(number: int, study: Study, options: Options = Options()) -> Dra
     if number not in FIGURES:
         raise ValueError(f"figure is {number!r}; allowed are 1 to {max(FIGURES)}")
     spec = FIGURES[number]
-    if not spec.target:
-        return spec.draw(study, options)  # pyright: ignore[reportCallIssue]
-    target = options.target or stand_in(study, spec.target)
-    return spec.draw(study, options, target)  # pyright: ignore[reportCallIssue]
+    try:
+        if not spec.target:
+            return spec.draw(study, options)  # pyright: ignore[reportCallIssue]
+        target = options.target or stand_in(study, spec.target)
+        return spec.draw(study, options, target)  # pyright: ignore[reportCallIssue]
+    except MissingRunsError as error:
+        raise MissingRunsError(f"figure {number}: {error}") from None
 
 
 def stand_in(study: Study, target: str) -> str:

@@ -84,7 +84,7 @@ def across_methods(study: "Study", options: Options, target: str) -> Drawn:
         run = best_run(study, rows.filter(rows["method"] == method), target)
         shown.append(Shown(run, f"{method_name(method)} (seed {run.seed})"))
     if not shown:
-        raise study.missing(f"the dynamics of {target}")
+        raise study.missing(f"with the target {target}")
     drawn = _draw(study, options, target, shown, 4)
     name = group_name(target, study.texts)
     return Drawn(
@@ -102,7 +102,7 @@ def across_seeds(study: "Study", options: Options, target: str) -> Drawn:
     rows = _main_runs(study, target)
     methods = options.chosen(rows["method"].unique(), ("alp+d+f",))
     if not methods:
-        raise study.missing(f"the dynamics of ALP+D+F on {target}")
+        raise study.missing(f"of ALP+D+F with the target {target}")
     method = methods[0]
     seeds = rows.filter(rows["method"] == method)["seed"].unique().sort().to_list()
     shown = [Shown(_run(study, target, method, seed), f"seed {seed}") for seed in seeds]
@@ -193,7 +193,7 @@ def _main_runs(study: "Study", target: str) -> "pl.DataFrame":
         (pl.col("group") == target) & (pl.col("variant") == "") & (pl.col("learner") == "primitive")
     )
     if not rows.height:
-        raise study.missing(f"the dynamics of {target}")
+        raise study.missing(f"with the target {target}")
     return rows
 
 

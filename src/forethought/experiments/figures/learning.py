@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 def single_targets(study: "Study", options: Options) -> Drawn:
     """Figure 1: each method's success on each target."""
-    scores = _target_scores(study, "figure 1")
+    scores = _target_scores(study)
     scores = scores.filter(scores["variant"] == "")
     methods = options.chosen(scores["method"].unique())
     scores = scores.filter(scores["method"].is_in(methods))
     if not scores.height:
-        raise study.missing("figure 1")
+        raise study.missing("of its methods with a target")
     looks = {(method, ""): method_line(method) for method in methods}
     figure, table = _draw(study, scores, options, looks, {key: method_name(key[0]) for key in looks})
     return Drawn(
@@ -47,7 +47,7 @@ def single_targets(study: "Study", options: Options) -> Drawn:
 
 def smoothed_targets(study: "Study", options: Options) -> Drawn:
     """Figure 12: the same with half of the weight on the target (solid) and with all of it (dashed)."""
-    scores = _target_scores(study, "figure 12")
+    scores = _target_scores(study)
     methods = options.chosen(scores["method"].unique(), ("alp", "alp+d+f"))
     shares = {variant: settings(variant)["share"] for variant in scores["variant"].unique()}
     looks = {
@@ -57,7 +57,7 @@ def smoothed_targets(study: "Study", options: Options) -> Drawn:
     }
     scores = scores.filter(scores["method"].is_in(methods))
     if not scores.filter(scores["variant"] != "").height:
-        raise study.missing("figure 12")
+        raise study.missing("with part of the weight on a target")
     labels = {key: f"{method_name(key[0])}, {100 * shares[key[1]]:g} % on the target" for key in looks}
     figure, table = _draw(study, scores, options, looks, labels)
     return Drawn(
@@ -71,11 +71,11 @@ def smoothed_targets(study: "Study", options: Options) -> Drawn:
     )
 
 
-def _target_scores(study: "Study", what: str) -> "pl.DataFrame":
+def _target_scores(study: "Study") -> "pl.DataFrame":
     scores = run_scores(study.evaluations)
     scores = scores.filter(scores["group"] != UNIFORM)
     if not scores.height:
-        raise study.missing(what)
+        raise study.missing("with a target")
     return scores
 
 

@@ -1,12 +1,8 @@
-"""From evaluations to numbers that are drawn: each run's score, means and spreads over seeds, shares of goals."""
+"""From evaluations to numbers that are drawn: each run's score, and its mean and spread over seeds."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from forethought.experiments.figures.study import RUN
-from forethought.experiments.suites.schema import UNIFORM
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,9 +12,7 @@ SERIES = ("group", "learner", "method", "variant")
 
 
 def run_scores(evaluations: "pl.DataFrame") -> "pl.DataFrame":
-    """Each run's score at each evaluation, in per cent.
-
-    The score is the success rate on the target, or, where all tasks weigh the same, its mean over the tasks.
+    """Each run's score at each evaluation, in per cent: success on the target, or its mean over all tasks.
 
     Args:
         evaluations: as `Study.evaluations`.
@@ -26,15 +20,10 @@ def run_scores(evaluations: "pl.DataFrame") -> "pl.DataFrame":
     Returns:
         Columns `RUN`, `iteration`, `steps`, `score`, ordered by them.
     """
-    import polars as pl
+    from forethought.experiments.results import run_curves
 
-    counted = (pl.col("group") == UNIFORM) | (pl.col("goal") == pl.col("group"))
-    return (
-        evaluations.filter(counted)
-        .group_by(*RUN, "iteration", "steps")
-        .agg((100 * pl.col("success_rate").mean()).alias("score"))
-        .sort(*RUN, "iteration")
-    )
+    scores = run_curves(evaluations).drop_nulls("score")
+    return scores.select(*RUN, "iteration", "steps", 100 * scores["score"]).sort(*RUN, "iteration")
 
 
 def curves(scores: "pl.DataFrame", value: str = "score", over: str = "steps") -> "pl.DataFrame":
@@ -66,24 +55,3 @@ def final(evaluations: "pl.DataFrame") -> "pl.DataFrame":
     import polars as pl
 
     return evaluations.filter(pl.col("iteration") == pl.col("iteration").max().over(RUN))
-
-
-def shares_above(last: "pl.DataFrame", thresholds: Sequence[float] | np.ndarray) -> "pl.DataFrame":
-    """Per cent of goals whose success rate is strictly above each threshold, run by run.
-
-    Args:
-        last: Rows of one evaluation of each run.
-        thresholds: Success rates in [0, 1].
-
-    Returns:
-        Columns `RUN`, `threshold` (per cent), `score`.
-    """
-    import polars as pl
-
-    parts = [
-        last.group_by(RUN)
-        .agg((100 * (pl.col("success_rate") > threshold).mean()).alias("score"))
-        .with_columns(pl.lit(100 * float(threshold)).alias("threshold"))
-        for threshold in thresholds
-    ]
-    return pl.concat(parts).sort(*RUN, "threshold")

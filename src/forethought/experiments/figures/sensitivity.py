@@ -42,7 +42,7 @@ def sensitivity(study: "Study", options: Options) -> Drawn:
     variants = scores.filter(pl.col("method") == FULL)["variant"].unique().to_list()
     rows = {"L": _variants(variants, "L"), "alpha": _variants(variants, "alpha")}
     if not any(len(row) > 1 for row in rows.values()):
-        raise study.missing("figure 4")
+        raise study.missing("of ALP+D+F with another L or alpha")
     shown = pl.col("variant").is_in([variant for row in rows.values() for variant in row])
     main = (pl.col("method") == REFERENCE) & (pl.col("variant") == "")
     scores = scores.filter(((pl.col("method") == FULL) & shown) | main)

@@ -39,9 +39,9 @@ class Study:
         return [group for group in self.suite.groups if group != UNIFORM]
 
     def missing(self, what: str) -> MissingRunsError:
-        """The error for something that has no records."""
+        """The error for runs that are not there; `what` says which, such as "with uniform weights"."""
         return MissingRunsError(
-            f"{what}: no run that it needs has been evaluated in suite {self.suite.name} at scale {self.suite.scale}; "
+            f"no run {what} has been evaluated in suite {self.suite.name} at scale {self.suite.scale}; "
             f"make them with: {self.command}"
         )
 

@@ -6,23 +6,21 @@ are asked for.
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from forethought.experiments.figures.names import LEARNERS, learner_name, method_name, ordered
 from forethought.experiments.figures.options import Options
 from forethought.experiments.figures.output import Drawn
 from forethought.experiments.figures.panel import draw_curves, handle
-from forethought.experiments.figures.scores import curves, final, run_scores, shares_above
+from forethought.experiments.figures.scores import curves, run_scores
 from forethought.experiments.figures.style import grid, legend_below, method_line, percent_axis, step_axis
 from forethought.experiments.suites.schema import UNIFORM
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from forethought.experiments.figures.study import Study
 
 COMPARED = ("unif", "i-diff", "alp", "alp+d+f")
 """The methods of Section 5.3.2."""
-
-THRESHOLDS = np.arange(101) / 100
 
 
 def uniform_weights(study: "Study", options: Options) -> Drawn:
@@ -33,11 +31,10 @@ def uniform_weights(study: "Study", options: Options) -> Drawn:
     methods = options.chosen(rows["method"].unique(), COMPARED)
     rows = rows.filter(pl.col("method").is_in(methods))
     if not rows.height:
-        raise study.missing("figure 3")
+        raise study.missing("of these methods with uniform weights")
     scores = run_scores(rows)
     over_steps = curves(scores)
-    last = final(rows)
-    above = curves(shares_above(last, THRESHOLDS), over="threshold")
+    above = _shares(study, rows)
     learners = ordered(rows["learner"], LEARNERS)
     looks = {(method, ""): method_line(method) for method in methods}
 
@@ -60,6 +57,8 @@ def uniform_weights(study: "Study", options: Options) -> Drawn:
         axes.set(xlabel="success threshold (%)", xlim=(0, 100))
         percent_axis(axes, max(tops), "share of tasks (%)")
         axes.set_ylabel("share of tasks (%)")
+        if not above.filter(above["learner"] == learner).height:
+            axes.text(0.5, 0.5, "no run is finished", transform=axes.transAxes, ha="center")
     legend_below(figure, [handle(line) for line in looks.values()], [method_name(method) for method in methods])
     table = pl.concat(
         [
@@ -76,10 +75,15 @@ def uniform_weights(study: "Study", options: Options) -> Drawn:
         "more often than a threshold, for every threshold; at 0 this is the coverage. In either pair the agent of "
         "primitive actions comes first and the one that can call its own behaviour second. Means over the training "
         "seeds, with bands of one sample standard deviation.",
-        study.note(scores) + f" The right panels use each run's last evaluation ({_last(last)}).",
+        study.note(scores) + " The right panels show finished runs only.",
     )
 
 
-def _last(last) -> str:
-    low, high = last["iteration"].min(), last["iteration"].max()
-    return f"iteration {high}" if low == high else f"iterations {low} to {high}, as some runs are not finished"
+def _shares(study: "Study", rows: "pl.DataFrame") -> "pl.DataFrame":
+    """Mean share of tasks above each threshold, both in per cent, over finished runs."""
+    import polars as pl
+
+    from forethought.experiments.results import profiles
+
+    shares = profiles(study.suite, rows)
+    return curves(shares.with_columns(100 * pl.col("share", "threshold")), value="share", over="threshold")

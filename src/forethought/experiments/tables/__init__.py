@@ -2,17 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from forethought.experiments.tables.formats import Table, write_table
+from forethought.experiments.figures.study import MissingRunsError, Study
+from forethought.experiments.tables.formats import Table, markdown, write_table
 from forethought.experiments.tables.goals import goal_table
 from forethought.experiments.tables.sensitivity import sensitivity_table
 from forethought.experiments.tables.tuned import tuned_table
 
-if TYPE_CHECKING:
-    from forethought.experiments.figures.study import Study
-
-__all__ = ["TABLES", "Spec", "Table", "make_table", "write_table"]
+__all__ = ["TABLES", "Spec", "Table", "make_table", "markdown", "write_table"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ TABLES: dict[int, Spec] = {
 """The paper's tables by number."""
 
 
-def make_table(number: int, study: "Study | None" = None) -> Table:
+def make_table(number: int, study: Study | None = None) -> Table:
     """A table of the paper.
 
     Args:
@@ -51,4 +48,7 @@ def make_table(number: int, study: "Study | None" = None) -> Table:
         return spec.make()
     if study is None:
         raise ValueError(f"table {number} shows runs of a suite such as {spec.suite}; none given")
-    return spec.make(study)
+    try:
+        return spec.make(study)
+    except MissingRunsError as error:
+        raise MissingRunsError(f"table {number}: {error}") from None

@@ -27,27 +27,29 @@ def sensitivity_table(study: "Study") -> Table:
     """
     import polars as pl
 
+    from forethought.experiments.results import at_fraction
+
     ours = study.evaluations.filter((pl.col("method") == METHOD) & (pl.col("learner") == "primitive"))
     if not ours.filter(pl.col("variant") != "").height:
-        raise study.missing("table 3")
+        raise study.missing("of ALP+D+F with another L or alpha")
     scores = run_scores(ours)
     rows: list[tuple[str, ...]] = []
     numbers: list[tuple[str, ...]] = [("group", "L", "alpha", "share of the budget", "steps", "seeds", "mean", "sd")]
     for group in ordered(ours["group"], [UNIFORM, *study.targets]):
-        iterations = next(run.config.iterations for run in study.suite.runs if run.group == group)
-        columns = [_at(scores.filter(pl.col("group") == group), fraction * iterations) for fraction in FRACTIONS]
+        mine = scores.filter(pl.col("group") == group)
+        columns = [at_fraction(study.suite, mine, fraction) for fraction in FRACTIONS]
         rows.append((_heading(study, group, columns),))
         for variant in sorted(ours.filter(pl.col("group") == group)["variant"].unique(), key=_order):
             values = settings(variant)
             cells = []
             for fraction, column in zip(FRACTIONS, columns, strict=True):
-                mine = column.filter(pl.col("variant") == variant)
-                if not mine.height:
+                runs = column.filter(pl.col("variant") == variant)
+                if not runs.height:
                     cells.append("–")
                     continue
-                mean, sd, seeds = mine["score"].mean(), mine["score"].std(ddof=1) or 0.0, mine.height
+                mean, sd, seeds = runs["score"].mean(), runs["score"].std(ddof=1) or 0.0, runs.height
                 cells.append(f"{mean:.2f} ± {sd:.2f}")
-                place = (group, f"{values['L']:g}", f"{values['alpha']:g}", f"{fraction:.4f}", str(mine["steps"][0]))
+                place = (group, f"{values['L']:g}", f"{values['alpha']:g}", f"{fraction:.4f}", str(runs["steps"][0]))
                 numbers.append((*place, str(seeds), f"{mean:.4f}", f"{sd:.4f}"))
             rows.append(("" if variant else "main", f"{values['L']:g}", f"{values['alpha']:g}", *cells))
     return Table(
@@ -61,14 +63,6 @@ def sensitivity_table(study: "Study") -> Table:
         study.note(scores) + " Where no evaluation falls on a third of the budget, the last one before it counts.",
         tuple(numbers),
     )
-
-
-def _at(scores: "pl.DataFrame", iteration: float) -> "pl.DataFrame":
-    """Each run's score in the last evaluation that is not later than an iteration; runs that lack it are left out."""
-    import polars as pl
-
-    reached = scores.filter(pl.col("iteration") <= iteration + 1e-6)
-    return reached.filter(pl.col("iteration") == pl.col("iteration").max())
 
 
 def _heading(study: "Study", group: str, columns: "list[pl.DataFrame]") -> str:
