@@ -39,11 +39,11 @@ _COLUMNS = {
 def permuted(suite: Suite, out: str | Path, most: int = MOST) -> pl.DataFrame:
     """The goals with the largest downstream potential in each PERM run, largest first.
 
-    `success` is the target's in the run's last evaluation so far; `potential` is D under the run's permuted graph before anything is learned, `mean_potential` its mean over the run
-    so far; `true_potential` is D under the graph as it is before anything is learned, with `true_rank` its place among
-    all goals (from 1; ties share the best), and `true_weight` the weight of the goal's own edge to the target, which
-    makes it a `prerequisite` from `PREREQUISITE` on. Goals of no
-    potential are left out, and runs without a target or without a record.
+    `success` is the target's in the run's last evaluation so far; `potential` is D under the run's permuted graph
+    before anything is learned, `mean_potential` its mean over the run so far; `true_potential` is D under the graph as
+    it is before anything is learned, with `true_rank` its place among all goals (from 1; ties share the best), and
+    `true_weight` the weight of the goal's own edge to the target, which makes it a `prerequisite` from `PREREQUISITE`
+    on. Goals of no potential are left out, and runs without a target or without a record.
 
     Args:
         suite: The runs.

@@ -1,8 +1,9 @@
 """How the methods of a suite did at the end of training, and against each other in paired runs.
 
 Only runs that are at their end count, and only pairs of which both are. Scores are those of
-`forethought.experiments.results`; intervals need two runs of each kind and are null without. A suite with several targets has one more group, all of them together, in which each
-target is a stratum; it has the methods that have finished runs on every target.
+`forethought.experiments.results`. Intervals need two runs of each kind and are null without. A suite with several
+targets has one more group, all of them together, in which each target is a stratum; it has the methods that have
+finished runs on every target.
 """
 
 import itertools
