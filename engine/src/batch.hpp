@@ -203,13 +203,19 @@ inline void step(const Batch& batch, const std::int32_t* actions, Observations s
   }
 }
 
-// Why `step` cannot be; null if it can.
+// Why `step` cannot be; null if it can. The games themselves are not looked at, which would take as long as the step.
 inline const char* find_fault_to_step(const Batch& batch) {
-  if (batch.header().mode == Mode::games) return "state holds plain games: start episodes with reset() or begin()";
-  for (int env = 0; env < batch.header().num_envs; ++env) {
-    if (batch.seat(env).goal < 0 || batch.seat(env).goal >= batch.header().num_goals) return "state is damaged";
+  const Header& header = batch.header();
+  if (header.mode == Mode::games) return "state holds plain games: start episodes with reset() or begin()";
+  const auto in = [](std::int32_t number, std::int32_t limit) { return number >= 0 && number < limit; };
+  bool whole = true;
+  for (int env = 0; env < header.num_envs; ++env) {
+    whole &= in(batch.seat(env).goal, header.num_goals) && in(batch.idle()[env], header.num_envs);
   }
-  return nullptr;
+  for (std::uint64_t number = header.taken; number < header.queued; ++number) {
+    whole &= in(batch.queue()[number % static_cast<std::uint64_t>(header.queue_capacity)].goal, header.num_goals);
+  }
+  return whole ? nullptr : "state is damaged";
 }
 
 // The episode that each environment is in, one row an environment.

@@ -91,6 +91,18 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def with_a_wrong_goal(_: np.ndarray, where: str) -> np.ndarray:
+    """A state whose last goal, begun or queued, is the one after the last: it lies where two states differ."""
+    states = []
+    for goal in (NEVER, ALWAYS):
+        played = Played("begin", changed(full(N, NEVER), N - 1, goal) if where == "begin" else None)
+        if where == "enqueue":
+            _core.enqueue(played.state, keys(1), full(1, goal))
+        states.append(played.state)
+    (place,) = np.flatnonzero((states[0] != states[1]) & (states[1] == ALWAYS))
+    return changed(states[1], place, len(GOALS))
+
+
 WRONG = {
     "actions too short": ("actions", lambda a: a[1:], r"actions has shape \[36\], but must be int32\[37\]"),
     "actions of two axes": ("actions", lambda a: a[None], r"actions has shape \[1, 37\]"),
@@ -122,6 +134,12 @@ WRONG = {
     "a state off its place": ("state", lambda a: a[1:], "must start at a multiple of 8 bytes"),
     "a state of another version": ("state", lambda a: changed(a, 8, 99), "of another version of the engine"),
     "a state of other sizes": ("state", lambda a: changed(a, 24, 36), "its header is damaged"),
+    "a state with a goal that is none": ("state", lambda a: with_a_wrong_goal(a, "begin"), "state is damaged"),
+    "a state with a goal that is none in its queue": (
+        "state",
+        lambda a: with_a_wrong_goal(a, "enqueue"),
+        "state is damaged",
+    ),
     "a state as integers": ("state", lambda a: a.view(np.int32), "state has elements of type 'i'"),
 }
 
