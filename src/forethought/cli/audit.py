@@ -27,16 +27,14 @@ def build(
         out: Where to: the folder of the graph files, by default the run's own.
         partial: Allow judgments to be missing; a pair without an answer gets no edge.
     """
+    from forethought.cli.judge import runs_in
     from forethought.judging.aggregate import build_graph
-    from forethought.judging.plan import KINDS
-    from forethought.judging.store import open_run
 
     with bad_input():
-        places = [run / kind for kind in KINDS if (run / kind).is_dir()] or [run]
+        graphs = [build_graph(found, partial) for found in runs_in(str(run))]
         folder = run if out is None else out
         folder.mkdir(parents=True, exist_ok=True)
-        for place in places:
-            graph = build_graph(open_run(place), partial)
+        for graph in graphs:
             path = folder / f"{graph.kind}.json"
             graph.save(path)
             print(f"{path}: {len(graph.ids)} tasks, {graph.weights.nnz:,} edges")
