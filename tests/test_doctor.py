@@ -1,6 +1,8 @@
 """The doctor tells what a bug report needs."""
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +18,17 @@ def test_it_names_versions_device_cache_and_data(capsys):
     for name in ("python", "jax", "device", "compilation cache", "disk here", "goals.json"):
         assert f"\n{name}" in f"\n{text}"
     assert dict(examine())["numpy"][0].isdigit()
+
+
+def test_it_says_what_plays_craftax(monkeypatch):
+    monkeypatch.setitem(sys.modules, "craftax_native", SimpleNamespace(HAS_FFI=True))
+    assert dict(examine())["plays Craftax with"] == "the fast engine"
+    monkeypatch.setitem(sys.modules, "craftax_native", SimpleNamespace(HAS_FFI=False))
+    assert dict(examine())["plays Craftax with"].startswith(
+        "JAX: the fast engine was built without jaxlib; pip install"
+    )
+    monkeypatch.setitem(sys.modules, "craftax_native", None)
+    assert dict(examine())["plays Craftax with"].startswith("JAX: the fast engine is not installed; pip install")
 
 
 def test_the_goals_hash_is_that_of_the_file():
