@@ -400,6 +400,28 @@ def test_a_reply_is_on_disk_before_it_is_judged(make, run_of, student, ask, monk
     assert model.prompts == []
 
 
+def test_a_mistake_of_ours_loses_no_reply_that_is_under_way(make, run_of, student, ask, monkeypatch):
+    from forethought.judging import state
+
+    run, model = run_of(make(tasks=40, source_block=8, target_block=8)), student(delay=0.05)
+    real, judged = state.judge, []
+
+    def fail_once(*arguments):
+        judged.append(1)
+        if len(judged) == 6:
+            raise ZeroDivisionError
+        return real(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(state, "judge", fail_once)
+        with pytest.raises(ZeroDivisionError):
+            ask(run, model, concurrency=4)
+    assert len(lines(run, "replies.jsonl")) == len(model.prompts)
+    again = student()
+    assert ask(run, again)[0].status == "complete"
+    assert len(model.prompts) + len(again.prompts) == 25
+
+
 def test_a_disk_that_is_full_ends_the_run_in_one_line(make, run_of, student, ask, monkeypatch):
     from forethought.judging.store import Writer
 

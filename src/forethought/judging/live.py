@@ -199,9 +199,11 @@ class Live:
                     del self._tasks[task]
                     if not task.cancelled():
                         task.result()
-        except BaseException:
-            for task in self._tasks:
-                task.cancel()
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                for task in self._tasks:
+                    task.cancel()
+            # Whatever went wrong, the replies under way are paid for and are kept.
             await asyncio.gather(*self._tasks, return_exceptions=True)
             raise
 
