@@ -131,7 +131,7 @@ def student():
 
 @pytest.fixture
 def ask():
-    """`ask(runs, student, **options)`: a live session to its end; gives the outcome and the session."""
+    """`ask(runs, student, **options)`: a live run to its end; gives the outcome and the `Live`."""
 
     def go(runs, student, confirm=None, asks=None, told=None, **options):
         from pydantic_ai.models.function import FunctionModel

@@ -9,8 +9,8 @@ from forethought.judging.cost import Price
 
 
 @pytest.fixture
-def session(student):
-    """`session(run, model, action, ...)`: do things with a run's batches, as one process would."""
+def process(student):
+    """`process(run, model, action, ...)`: do things with a run's batches, as one process would."""
     from pydantic_ai.models.function import FunctionModel
 
     def go(run, model, *actions):
@@ -31,7 +31,7 @@ def session(student):
 
 @pytest.fixture
 def function_model(student):
-    """A provider whose batches outlive a session, and that can lose its answers."""
+    """A provider whose batches outlive a process, and that can lose its answers."""
     from pydantic_ai.models.function import FunctionModel
 
     class Provider(FunctionModel):
@@ -76,9 +76,9 @@ def run(make, run_of):
     return run_of(make(tasks=40, source_block=8, target_block=8))
 
 
-def test_a_probe_comes_first_and_then_the_rest(run, session, function_model):
+def test_a_probe_comes_first_and_then_the_rest(run, process, function_model):
     model = function_model()
-    probe, done, rest, last, nothing = session(run, model, submit, collect, submit, collect, submit)
+    probe, done, rest, last, nothing = process(run, model, submit, collect, submit, collect, submit)
     assert (probe.queries, probe.is_probe, probe.left) == (4, True, 21)
     assert done[0].detail == "4 replies, 32 of 32 judgments valid"
     assert (rest.queries, rest.is_probe, rest.left) == (21, False, 0)
@@ -91,70 +91,70 @@ def test_a_probe_comes_first_and_then_the_rest(run, session, function_model):
     assert next(run.replies()).cost_usd == pytest.approx(0.005 + next(run.replies()).usage["input"] / 2e6)
 
 
-def test_each_step_may_be_a_process_of_its_own(run, session, function_model):
+def test_each_step_may_be_a_process_of_its_own(run, process, function_model):
     model = function_model()
     for action in (submit, collect, submit, collect):
-        session(run, model, action)
+        process(run, model, action)
     assert run.missing() == {}
 
 
-def test_the_rest_waits_for_the_probe(run, session, function_model):
+def test_the_rest_waits_for_the_probe(run, process, function_model):
     model = function_model()
-    session(run, model, submit)
+    process(run, model, submit)
     with pytest.raises(ValueError, match="not collected yet"):
-        session(run, model, submit)
+        process(run, model, submit)
     assert model.created == 1
 
 
-def test_a_probe_that_does_not_validate_stops_the_batch_but_not_another_dialect(run, session, student):
+def test_a_probe_that_does_not_validate_stops_the_batch_but_not_another_dialect(run, process, student):
     from pydantic_ai.models.function import FunctionModel
 
     model = FunctionModel(student(dict.fromkeys(range(1, 5), lambda _: "prose")))
-    session(run, model, submit, collect)
+    process(run, model, submit, collect)
     with pytest.raises(ValueError, match=r"of 32 judgments in the probe, 0 are valid: .* ignore the response schema"):
-        session(run, model, submit)
-    probe, _, rest = session(run, model, lambda b: b.submit("prompted"), collect, lambda b: b.submit("prompted"))
+        process(run, model, submit)
+    probe, _, rest = process(run, model, lambda b: b.submit("prompted"), collect, lambda b: b.submit("prompted"))
     assert probe.is_probe
     assert not rest.is_probe
     assert {record.dialect for record in batch_records(run)} == {"loose", "prompted"}
 
 
-def test_what_a_batch_holds_is_not_asked_live(run, session, function_model, student, ask):
+def test_what_a_batch_holds_is_not_asked_live(run, process, function_model, student, ask):
     model = function_model()
-    session(run, model, submit)
+    process(run, model, submit)
     asked = student()
     outcome, _ = ask(run, asked)
     assert len(asked.prompts) == 21
     assert "waits for a batch" in outcome.reason
-    session(run, model, collect)
+    process(run, model, collect)
     assert run.missing() == {}
 
 
-def test_bad_judgments_of_a_batch_are_asked_live(run, session, student, ask):
-    session(run, student({2: lambda _: "{}"}), submit, collect)
+def test_bad_judgments_of_a_batch_are_asked_live(run, process, student, ask):
+    process(run, student({2: lambda _: "{}"}), submit, collect)
     model = student()
     assert ask(run, model)[0].status == "complete"
     assert len(model.prompts) == 22
     assert sum("has no list" in prompt for prompt in model.prompts) == 1
 
 
-def test_a_lost_answer_to_creation_is_never_submitted_twice_by_itself(run, session, function_model):
+def test_a_lost_answer_to_creation_is_never_submitted_twice_by_itself(run, process, function_model):
     from pydantic_ai.exceptions import ModelConnectionError
 
     model = function_model()
     model.lose = ModelConnectionError("m", "connection lost", phase="read")
     with pytest.raises(Failure, match="connection lost"):
-        session(run, model, submit)
+        process(run, model, submit)
     model.lose = None
     (record,) = batch_records(run)
     assert record.status == "unconfirmed"
     for _ in range(2):
         with pytest.raises(ValueError, match=r"a batch of 4 queries was about to be made at .* never confirmed"):
-            session(run, model, submit)
+            process(run, model, submit)
     assert model.created == 1
 
 
-def test_a_kill_between_creation_and_its_record_is_found_again(run, session, function_model, monkeypatch):
+def test_a_kill_between_creation_and_its_record_is_found_again(run, process, function_model, monkeypatch):
     from forethought.judging.batch_log import BatchLog
 
     model = function_model()
@@ -165,65 +165,65 @@ def test_a_kill_between_creation_and_its_record_is_found_again(run, session, fun
     with monkeypatch.context() as patch:
         patch.setattr(BatchLog, "confirm", die)
         with pytest.raises(SystemExit):
-            session(run, model, submit)
+            process(run, model, submit)
     with pytest.raises(ValueError, match="never confirmed"):
-        session(run, model, submit)
+        process(run, model, submit)
     (id,) = model._batch_state.batches
-    _, done = session(run, model, lambda b: b.adopt(id), collect)
+    _, done = process(run, model, lambda b: b.adopt(id), collect)
     assert done[0].detail == "4 replies, 32 of 32 judgments valid"
     assert model.created == 1
 
 
-def test_adopting_a_batch_of_another_size_or_without_need_is_refused(run, session, function_model):
+def test_adopting_a_batch_of_another_size_or_without_need_is_refused(run, process, function_model):
     from pydantic_ai.exceptions import ModelConnectionError
 
     model = function_model()
     with pytest.raises(ValueError, match="none to adopt"):
-        session(run, model, lambda b: b.adopt("x"))
-    session(run, model, submit, collect, submit)
+        process(run, model, lambda b: b.adopt("x"))
+    process(run, model, submit, collect, submit)
     rest = batch_records(run)[-1].handle["id"]
     model.lose = ModelConnectionError("m", "lost", phase="read")
-    session(run, model, collect)
+    process(run, model, collect)
 
     async def forget(batches):
         batches.log.intend([*batch_records(run)[0].requests], is_probe=False, group="g")
 
-    session(run, model, forget)
+    process(run, model, forget)
     with pytest.raises(ValueError, match="has 21 queries; the one to adopt has 4"):
-        session(run, model, lambda b: b.adopt(rest))
+        process(run, model, lambda b: b.adopt(rest))
 
 
-def test_a_person_may_say_that_it_was_never_made(run, session, function_model):
+def test_a_person_may_say_that_it_was_never_made(run, process, function_model):
     from pydantic_ai.exceptions import ModelConnectionError
 
     model = function_model()
     model.lose = ModelConnectionError("m", "lost", phase="read")
     with pytest.raises(Failure):
-        session(run, model, submit)
+        process(run, model, submit)
     model.lose = None
 
     async def abandon(batches):
         return batches.abandon()
 
-    count, again = session(run, model, abandon, submit)
+    count, again = process(run, model, abandon, submit)
     assert count == 1
     assert again.queries == 4
 
 
 @pytest.mark.parametrize("status", [400, 401, 429])
-def test_a_clear_no_leaves_nothing_behind(status, run, session, function_model):
+def test_a_clear_no_leaves_nothing_behind(status, run, process, function_model):
     from pydantic_ai.exceptions import ModelHTTPError
 
     model = function_model()
     model.refuse = ModelHTTPError(status, "m", "no")
     with pytest.raises(Failure):
-        session(run, model, submit)
+        process(run, model, submit)
     model.refuse = None
     assert [record.status for record in batch_records(run)] == ["abandoned"]
-    assert session(run, model, submit)[0].queries == 4
+    assert process(run, model, submit)[0].queries == 4
 
 
-def test_results_are_matched_by_id_in_any_order_with_some_missing_and_some_foreign(run, session, function_model):
+def test_results_are_matched_by_id_in_any_order_with_some_missing_and_some_foreign(run, process, function_model):
     import dataclasses
 
     def shuffle(results):
@@ -231,7 +231,7 @@ def test_results_are_matched_by_id_in_any_order_with_some_missing_and_some_forei
 
     model = function_model()
     model.alter = shuffle
-    _, done = session(run, model, submit, collect)
+    _, done = process(run, model, submit, collect)
     assert done[0].detail == (
         "3 replies, 24 of 32 judgments valid; 1 without a result; 1 results of unknown requests passed over"
     )
@@ -243,29 +243,29 @@ def test_results_are_matched_by_id_in_any_order_with_some_missing_and_some_forei
     assert len([r for q in run.plan.queries for r in state.pending(q)]) == 22
 
 
-def test_requests_that_failed_in_a_batch_are_counted_and_asked_again(run, session, student):
+def test_requests_that_failed_in_a_batch_are_counted_and_asked_again(run, process, student):
     from pydantic_ai.exceptions import ModelHTTPError
 
-    _, done = session(run, student({2: ModelHTTPError(500, "m", "oops")}), submit, collect)
+    _, done = process(run, student({2: ModelHTTPError(500, "m", "oops")}), submit, collect)
     assert "3 replies, 24 of 32 judgments valid; 1 failed (status_code: 500" in done[0].detail
     assert len(list(run.replies())) == 3
 
 
-def test_collecting_never_waits_and_stores_once(run, session, function_model):
+def test_collecting_never_waits_and_stores_once(run, process, function_model):
     model = function_model()
-    session(run, model, submit)
+    process(run, model, submit)
     model.status = "in_progress"
-    (waiting,) = session(run, model, collect)
+    (waiting,) = process(run, model, collect)
     assert waiting[0].status == "in_progress"
     assert list(run.replies()) == []
     model.status = None
-    first, second = session(run, model, collect, collect)
+    first, second = process(run, model, collect, collect)
     assert first[0].status == "collected"
     assert second == []
     assert len(list(run.replies())) == 4
 
 
-def test_a_kill_while_collecting_costs_nothing(run, session, function_model, monkeypatch):
+def test_a_kill_while_collecting_costs_nothing(run, process, function_model, monkeypatch):
     from forethought.judging.store import Writer
 
     model, stored = function_model(), []
@@ -277,21 +277,21 @@ def test_a_kill_while_collecting_costs_nothing(run, session, function_model, mon
         stored.append(reply)
         real(writer, reply)
 
-    session(run, model, submit)
+    process(run, model, submit)
     with monkeypatch.context() as patch:
         patch.setattr(Writer, "reply", die)
         with pytest.raises(SystemExit):
-            session(run, model, collect)
-    session(run, model, collect)
+            process(run, model, collect)
+    process(run, model, collect)
     assert len(list(run.replies())) == 4
     assert len({(reply.query, reply.attempt) for reply in run.replies()}) == 4
 
 
-def test_another_key_does_not_see_the_batch_and_nothing_is_lost(run, session, function_model):
+def test_another_key_does_not_see_the_batch_and_nothing_is_lost(run, process, function_model):
     from pydantic_ai.exceptions import ModelHTTPError
 
     model = function_model()
-    session(run, model, submit)
+    process(run, model, submit)
 
     class Other(type(model)):
         async def batch_status(self, batch):
@@ -299,12 +299,12 @@ def test_another_key_does_not_see_the_batch_and_nothing_is_lost(run, session, fu
 
     other = Other(model.function)
     with pytest.raises(Failure, match="visible only to the key, or project, that made it"):
-        session(run, other, collect)
+        process(run, other, collect)
     assert batch_records(run)[0].status == "open"
-    assert session(run, model, collect)[0][0].status == "collected"
+    assert process(run, model, collect)[0][0].status == "collected"
 
 
-def test_limits_of_a_provider_split_a_batch(run, session, function_model):
+def test_limits_of_a_provider_split_a_batch(run, process, function_model):
     class Small(type(function_model())):
         batch_max_requests = 8
 
@@ -313,27 +313,27 @@ def test_limits_of_a_provider_split_a_batch(run, session, function_model):
             return 10_000_000
 
     model = Small(function_model().function)
-    *_, rest, _ = session(run, model, submit, collect, submit, collect)
+    *_, rest, _ = process(run, model, submit, collect, submit, collect)
     assert len(rest.batches) == 3
     assert run.missing() == {}
 
 
-def test_standings_tell_of_every_batch(run, session, function_model):
+def test_standings_tell_of_every_batch(run, process, function_model):
     model = function_model()
-    *_, found = session(run, model, submit, collect, submit, lambda b: b.standings())
+    *_, found = process(run, model, submit, collect, submit, lambda b: b.standings())
     assert [(batch.queries, batch.status) for batch in found] == [(4, "collected"), (21, "ended")]
 
 
-def test_cancelling_asks_the_provider(run, session, function_model):
+def test_cancelling_asks_the_provider(run, process, function_model):
     model = function_model()
-    assert session(run, model, submit, lambda b: b.cancel())[1] == 1
+    assert process(run, model, submit, lambda b: b.cancel())[1] == 1
 
 
-def test_a_model_without_batches_is_named(run, session, student):
+def test_a_model_without_batches_is_named(run, process, student):
     from pydantic_ai.models.function import FunctionModel
 
     class Live(FunctionModel):
         batch_max_requests = None
 
     with pytest.raises(ValueError, match="has no batch API; models of google, openai, anthropic have one"):
-        session(run, Live(student()), submit)
+        process(run, Live(student()), submit)
