@@ -1,7 +1,7 @@
 """The paper's figures, from any suite at any scale. The captions are in our own words."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forethought.experiments.figures import dynamics, learning, sensitivity, uniform
@@ -71,8 +71,13 @@ def drawn_figure(number: int, study: Study, options: Options = Options()) -> Dra
     try:
         if not spec.target:
             return spec.draw(study, options)  # pyright: ignore[reportCallIssue]
-        target = options.target or stand_in(study, spec.target)
-        return spec.draw(study, options, target)  # pyright: ignore[reportCallIssue]
+        if options.target:
+            return spec.draw(study, options, options.target)  # pyright: ignore[reportCallIssue]
+        target = stand_in(study, spec.target)
+        drawn = spec.draw(study, options, target)  # pyright: ignore[reportCallIssue]
+        if target == spec.target:
+            return drawn
+        return replace(drawn, note=f"{drawn.note} The published figure shows another target, {TARGETS[spec.target]}.")
     except MissingRunsError as error:
         raise MissingRunsError(f"figure {number}: {error}") from None
 

@@ -13,7 +13,7 @@ from forethought.experiments.figures.options import Options
 from forethought.experiments.figures.output import Drawn
 from forethought.experiments.figures.panel import draw_curves, handle
 from forethought.experiments.figures.scores import curves, run_scores
-from forethought.experiments.figures.style import Line, grid, legend_below, method_line, percent_axis, step_axis
+from forethought.experiments.figures.style import Line, grid, legend_below, method_line, percent_axis, step_axis, title
 from forethought.experiments.figures.variants import DEFAULTS, settings
 from forethought.experiments.suites.schema import UNIFORM
 
@@ -92,7 +92,7 @@ def _draw(
     for (axes,), group in zip(panels, groups, strict=True):
         here = table.filter(table["group"] == group)
         highest = draw_curves(axes, here, looks)
-        axes.set_title(group_name(group, study.texts), wrap=True)
+        title(axes, group_name(group, study.texts))
         step_axis(axes, float(here["steps"].max()))  # pyright: ignore
         percent_axis(axes, highest, "success (%)")
     legend_below(figure, [handle(line) for line in looks.values()], [labels[key] for key in looks])

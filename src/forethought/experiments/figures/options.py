@@ -4,14 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from forethought.experiments.figures.names import METHODS, ordered
-from forethought.experiments.figures.style import WIDTHS, Width
+from forethought.experiments.figures.style import WIDTHS
 
 
 @dataclass(frozen=True)
 class Options:
     """Choices about a figure; empty ones leave them to the figure."""
 
-    width: Width = "page"
+    width: str = "page"
     methods: tuple[str, ...] = ()
     """Methods that are drawn."""
     goals: tuple[str, ...] = ()

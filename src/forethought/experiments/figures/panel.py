@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 def draw_curves(
-    axes: "Axes", table: "pl.DataFrame", looks: Mapping[tuple[str, str], Line], over: str = "steps"
+    axes: "Axes",
+    table: "pl.DataFrame",
+    looks: Mapping[tuple[str, str], Line],
+    over: str = "steps",
+    stairs: bool = False,
 ) -> float:
     """Draw each series' mean and band.
 
@@ -23,6 +27,7 @@ def draw_curves(
         table: Columns `method`, `variant`, `over`, `mean`, `sd`.
         looks: Look of each series by method and variant, in the order of drawing; the last lies on top.
         over: The column along the x-axis.
+        stairs: Whether a value holds until the next; otherwise points are joined.
 
     Returns:
         The highest value drawn, band included (at most 100), in per cent.
@@ -35,8 +40,9 @@ def draw_curves(
         x, mean, sd = (points[name].to_numpy() for name in (over, "mean", "sd"))
         low, high = np.maximum(mean - sd, 0), np.minimum(mean + sd, 100)
         marker = "o" if len(x) == 1 else None
-        axes.fill_between(x, low, high, color=line.colour, alpha=0.15, linewidth=0)
-        axes.plot(x, mean, color=line.colour, linestyle=line.dashes, marker=marker, markersize=3)
+        axes.fill_between(x, low, high, color=line.colour, alpha=0.15, linewidth=0, step="post" if stairs else None)
+        style = "steps-post" if stairs else "default"
+        axes.plot(x, mean, color=line.colour, linestyle=line.dashes, marker=marker, markersize=3, drawstyle=style)
         highest = max(highest, float(high.max()))
     return highest
 

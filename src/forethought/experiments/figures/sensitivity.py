@@ -18,6 +18,7 @@ from forethought.experiments.figures.style import (
     method_line,
     percent_axis,
     step_axis,
+    title,
 )
 from forethought.experiments.figures.variants import settings
 from forethought.experiments.suites.schema import UNIFORM
@@ -68,7 +69,7 @@ def sensitivity(study: "Study", options: Options) -> Drawn:
     for stack, group in zip(panels, groups, strict=True):
         here = table.filter(pl.col("group") == group)
         tops = [draw_curves(axes, here, looks[name]) for axes, name in zip(stack, rows, strict=True)]
-        stack[0].set_title(group_name(group, study.texts))
+        title(stack[0], group_name(group, study.texts))
         for axes, symbol in zip(stack, ("L", "α"), strict=True):
             step_axis(axes, float(here["steps"].max()))  # pyright: ignore
             percent_axis(axes, max(tops), f"success (%)\n{symbol} varies")

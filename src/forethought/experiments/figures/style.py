@@ -1,18 +1,24 @@
 """How every figure looks: sizes, type, colours, and where the legend goes."""
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Width = Literal["page", "column"]
 
-WIDTHS: dict[Width, float] = {"page": 6.75, "column": 3.25}
+TITLE_LENGTH = 26
+"""Characters in a line of a panel's title."""
+
+LABEL_LENGTHS = (50, 40, 30)
+"""Characters in a line of a legend that is too wide otherwise, tried one after another."""
+
+WIDTHS = {"page": 6.75, "column": 3.25}
 """Printed widths in inches: across a two-column page, or one of its columns."""
 
 RC: dict[str, Any] = {
@@ -71,6 +77,8 @@ SERIES_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#882255", "#56b4e9", "#8c8c8
 
 TARGET_COLOUR = "#d55e00"
 
+STEP_UNITS = ((1e9, " (10⁹)"), (1e6, " (10⁶)"), (1e3, " (10³)"))
+
 
 def method_line(method: str) -> Line:
     """The look of a method's curve; a method the paper has not gets black dots and dashes."""
@@ -87,7 +95,7 @@ def styled() -> Iterator[None]:
 
 
 def grid(
-    count: int, width: Width, *, across: int, rows: int = 1, height: float = 1.45
+    count: int, width: str, *, across: int, rows: int = 1, height: float = 1.45
 ) -> "tuple[Figure, list[list[Axes]]]":
     """A figure with panels side by side, continued below where the width ends.
 
@@ -126,34 +134,33 @@ def grid(
     return figure, panels
 
 
+def title(axes: "Axes", text: str) -> None:
+    """Set a panel's title, in lines that no neighbour is hit by."""
+    axes.set_title(textwrap.fill(text, TITLE_LENGTH))
+
+
 def legend_below(figure: "Figure", handles: "Sequence[Artist]", labels: Sequence[str]) -> None:
-    """One legend for all panels, below them, in as many columns as the width holds."""
-    room = figure.bbox.width
-    for lines in range(1, len(labels) + 1):
-        columns = -(-len(labels) // lines)
+    """One legend for all panels, below them, in as many columns as the width holds; lines that are too long wrap."""
+    whole = [(list(labels), -(-len(labels) // lines)) for lines in range(1, len(labels) + 1)]
+    wrapped = [([textwrap.fill(label, length) for label in labels], 1) for length in LABEL_LENGTHS]
+    for texts, columns in [*whole, *wrapped]:
         legend = figure.legend(
-            list(handles), list(labels), loc="outside lower center", ncols=columns, columnspacing=1.2, borderaxespad=0.2
+            list(handles), texts, loc="outside lower center", ncols=columns, columnspacing=1.2, borderaxespad=0.2
         )
-        if columns == 1 or legend.get_window_extent(figure.canvas.get_renderer()).width <= room:  # pyright: ignore
+        if legend.get_window_extent(figure.canvas.get_renderer()).width <= figure.bbox.width:  # pyright: ignore
             return
         legend.remove()
+    figure.legend(list(handles), texts, loc="outside lower center", ncols=1, borderaxespad=0.2)
 
 
 def step_axis(axes: "Axes", most: float) -> None:
-    """Label an axis of environment steps in thousands, millions or billions, whichever reads best."""
+    """Label an axis of environment steps in a unit that reads well, and end it at the last step."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    name, unit = next(
-        (
-            (name, unit)
-            for name, unit in (("billions", 1e9), ("millions", 1e6), ("thousands", 1e3))
-            if most >= 0.8 * unit
-        ),
-        ("", 1.0),
-    )
+    unit, label = next(((unit, label) for unit, label in STEP_UNITS if most >= 0.8 * unit), (1.0, ""))
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / unit:g}"))
-    axes.set_xlabel(f"environment steps ({name})" if name else "environment steps")
+    axes.set_xlabel(f"environment steps{label}")
     axes.set_xlim(0, most)
 
 

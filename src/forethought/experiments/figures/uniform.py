@@ -10,7 +10,7 @@ from forethought.experiments.figures.names import LEARNERS, learner_name, method
 from forethought.experiments.figures.options import Options
 from forethought.experiments.figures.output import Drawn
 from forethought.experiments.figures.panel import draw_curves, handle
-from forethought.experiments.figures.scores import curves, run_scores
+from forethought.experiments.figures.scores import SERIES, curves, run_scores
 from forethought.experiments.figures.style import grid, legend_below, method_line, percent_axis, step_axis
 from forethought.experiments.suites.schema import UNIFORM
 
@@ -49,7 +49,7 @@ def uniform_weights(study: "Study", options: Options) -> Drawn:
         step_axis(axes, float(over_steps.filter(over_steps["learner"] == learner)["steps"].max()))  # pyright: ignore
         percent_axis(axes, max(tops), "mean success (%)")
     tops = [
-        draw_curves(axes, above.filter(above["learner"] == learner), looks, over="threshold")
+        draw_curves(axes, above.filter(above["learner"] == learner), looks, "threshold", stairs=True)
         for (axes,), learner in zip(share_panels, learners, strict=True)
     ]
     for (axes,), learner in zip(share_panels, learners, strict=True):
@@ -83,7 +83,10 @@ def _shares(study: "Study", rows: "pl.DataFrame") -> "pl.DataFrame":
     """Mean share of tasks above each threshold, both in per cent, over finished runs."""
     import polars as pl
 
-    from forethought.experiments.results import profiles
+    from forethought.experiments.summaries import profiles
 
     shares = profiles(study.suite, rows)
-    return curves(shares.with_columns(100 * pl.col("share", "threshold")), value="share", over="threshold")
+    if not shares.height:
+        keys = [pl.lit("").alias(name) for name in SERIES]
+        shares = pl.DataFrame({"seed": [0], "threshold": [0.0], "share": [0.0]}).select(*keys, pl.all()).clear()
+    return curves(shares.with_columns(pl.col("share", "threshold") * 100), value="share", over="threshold")

@@ -13,7 +13,7 @@ class Tuned:
     name: str
     field: str
     """Its name in a run's configuration."""
-    values: tuple[float, ...]
+    values: tuple[int | float, ...]
     """The values compared."""
 
 
@@ -52,7 +52,7 @@ def tuned_table() -> Table:
     )
 
 
-def _number(value: float) -> str:
+def _number(value: int | float) -> str:
     """A value as people write it: `2e-4`, `2/3`, `0.2`."""
     fraction = Fraction(value).limit_denominator(3)
     if abs(float(fraction) - value) < 1e-12:
