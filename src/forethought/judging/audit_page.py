@@ -82,7 +82,7 @@ def page(
         title=html.escape(title),
         subtitle=html.escape(_subtitle(found)),
         hint=html.escape(HINT),
-        style=page_file(PACKAGE, "audit.css"),
+        style=page_file("forethought", "base.css") + page_file(PACKAGE, "audit.css"),
         script=page_file(PACKAGE, "audit.js"),
         sections="\n".join(sections),
         data=script_safe(_data(found, tasks, graphs)),
