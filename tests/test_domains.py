@@ -9,6 +9,7 @@ import pytest
 from forethought import toy
 from forethought.config import ConfigError, load_config
 from forethought.domains import choose_backend, load_domain
+from forethought.graphs import LearningConnectivity
 
 
 def toy_config(**overrides):
@@ -47,6 +48,35 @@ def test_an_unknown_goal_is_named_with_its_field(field: str):
 def test_an_unknown_target_is_named():
     with pytest.raises(ConfigError, match=r"tasks.target: 'goldd' given"):
         load_domain(toy_config(tasks__target="goldd"))
+
+
+@pytest.mark.filterwarnings("ignore:no evidence is left")
+def test_graphs_come_from_files_and_are_matched_by_id(tmp_path):
+    goals = ("gem", "wood", "stone")
+    connectivity = LearningConnectivity.from_weights(
+        ("stone", "gem", "wood"), np.array([[0, 1, 0], [0, 0, 0], [0.5, 0, 0]])
+    )
+    connectivity.save(tmp_path / "c.json")
+    domain = load_domain(toy_config(tasks__goals=goals, connectivity=str(tmp_path / "c.json")))
+    assert domain.connectivity.ids == goals
+    np.testing.assert_array_equal(domain.connectivity.weights.toarray(), [[0, 0, 0], [0, 0, 0.5], [1, 0, 0]])
+    shipped = load_domain(toy_config(tasks__goals=goals))
+    np.testing.assert_array_equal(domain.feasibility.weights.toarray(), shipped.feasibility.weights.toarray())
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        ("connectivity", r"connectivity: .*c.json given, but the learning_connectivity graph does not know .*move"),
+        ("feasibility", r"feasibility: .*c.json given, but it cannot be used: .*'feasibility_evidence' is needed"),
+    ],
+)
+def test_foreign_graphs_are_refused(tmp_path, field, message):
+    LearningConnectivity.from_weights(("stone", "gem"), np.zeros((2, 2))).save(tmp_path / "c.json")
+    with pytest.raises(ConfigError, match=message):
+        load_domain(toy_config(**{field: str(tmp_path / "c.json")}))
+    with pytest.raises(ConfigError, match=rf"{field}: nowhere.json given, but there is no such file"):
+        load_domain(toy_config(**{field: "nowhere.json"}))
 
 
 def test_vectors_come_from_a_file(tmp_path):

@@ -100,6 +100,10 @@ class RunConfig(_Section):
     """Where to compute; `gpu` fails where there is none."""
     embeddings: str = "minilm"
     """Goal vectors: `minilm` for those that ship with the domain, or a file made by `forethought embed`."""
+    connectivity: str = "shipped"
+    """The learning-connectivity graph: `shipped` for the domain's own, or a file made by `forethought judge build`."""
+    feasibility: str = "shipped"
+    """The same for the feasibility-evidence graph."""
     checkpoint_minutes: float = Field(default=5.0, ge=0)
     """Minutes between checkpoints; 0: after every iteration."""
     sinks: tuple[Literal["wandb", "tensorboard", "trackio"], ...] = ()

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +19,8 @@ from forethought.tasks import TaskSet
 
 if TYPE_CHECKING:
     from forethought.environment import BatchedEnvironment
+
+Graph = TypeVar("Graph", LearningConnectivity, FeasibilityEvidence)
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,8 @@ def load_domain(config: RunConfig) -> Domain:
     """Load the domain of a configuration, cut to its goals and weighted for its target.
 
     Raises:
-        ConfigError: an unknown goal, or goal vectors that are missing or belong to other goals, or no engine where
-            it was asked for.
+        ConfigError: an unknown goal, a graph or goal vectors that are missing or belong to other goals, or no engine
+            where it was asked for.
     """
     config = choose_backend(config)
     shipped = DOMAINS[config.tasks.domain](config)
@@ -97,7 +99,8 @@ def load_domain(config: RunConfig) -> Domain:
     _require_goals("tasks.target", () if target is None else (target,), ids)
     _require_goals("evaluation.goals", config.evaluation.goals, ids)
     tasks = tasks.uniform() if target is None else tasks.with_target(target, config.tasks.target_share)
-    whole = not config.tasks.goals
+    connectivity = _graph("connectivity", config.connectivity, shipped.connectivity)
+    feasibility = _graph("feasibility", config.feasibility, shipped.feasibility)
     settings = config.environment
 
     def make_environment(num_envs: int, **capacity: int) -> "BatchedEnvironment":
@@ -105,8 +108,8 @@ def load_domain(config: RunConfig) -> Domain:
 
     return Domain(
         tasks=tasks,
-        connectivity=shipped.connectivity if whole else shipped.connectivity.restrict(tasks),
-        feasibility=shipped.feasibility if whole else shipped.feasibility.restrict(tasks),
+        connectivity=_of_tasks("connectivity", config.connectivity, connectivity, tasks),
+        feasibility=_of_tasks("feasibility", config.feasibility, feasibility, tasks),
         goal_embeddings=_goal_embeddings(config, shipped, tasks),
         make_environment=make_environment,
     )
@@ -146,6 +149,26 @@ def _toy(config: RunConfig) -> _Shipped:
 
 DOMAINS: dict[str, Callable[[RunConfig], _Shipped]] = {"craftax": _craftax, "toy": _toy}
 """The domains that ship with the package, by the name that `tasks.domain` takes."""
+
+
+def _graph(field: str, name: str, shipped: Graph) -> Graph:
+    """The graph that a setting names."""
+    if name == "shipped":
+        return shipped
+    if not Path(name).is_file():
+        raise ConfigError(f"{field}: {name} given, but there is no such file; make one with `forethought judge build`")
+    try:
+        return type(shipped).load(name)
+    except (ValueError, OSError) as error:
+        raise ConfigError(f"{field}: {name} given, but it cannot be used: {error}") from None
+
+
+def _of_tasks(field: str, name: str, graph: Graph, tasks: TaskSet) -> Graph:
+    """The graph of the goals that are trained on, in their order."""
+    try:
+        return graph if graph.ids == tasks.ids else graph.restrict(tasks)
+    except ValueError as error:
+        raise ConfigError(f"{field}: {name} given, but {error}") from None
 
 
 def _goal_embeddings(config: RunConfig, shipped: _Shipped, tasks: TaskSet) -> np.ndarray:
