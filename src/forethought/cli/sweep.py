@@ -66,7 +66,7 @@ def sweep(
     with bad_input():
         chosen = select(load_suite(suite, scale), only, groups, learners, variants, seeds)
         jobs = jobs if jobs is not None else (len(usable_cores()) if chosen.one_core_each else 1)
-        share_cores(jobs)
+        share_cores(jobs, chosen.one_core_each)
         planned = plan(chosen, out, env)
     if dry_run:
         with bad_input():
@@ -74,7 +74,12 @@ def sweep(
             print(estimate(planned, chosen, out, jobs, steps_per_second))
         return 0
     with bad_input():
-        result = run_all(planned, jobs=jobs, say=lambda line: print(line, file=sys.stderr, flush=True))
+        result = run_all(
+            planned,
+            jobs=jobs,
+            one_core_each=chosen.one_core_each,
+            say=lambda line: print(line, file=sys.stderr, flush=True),
+        )
     print(f"{result.done} of {len(planned)} runs done")
     for failure in result.failures:
         print(f"failed: {failure.path}: {failure.reason}\n        log: {failure.log}", file=sys.stderr)
@@ -145,8 +150,8 @@ def _names(words: Sequence[str]) -> list[str]:
     return [part for word in words for part in word.split(",") if part]
 
 
-def _count(number: float) -> str:
+def _count(number: int | float) -> str:
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             return f"{number / size:.3g}{unit}"
-    return f"{number:.0f}"
+    return f"{number:.3g}"

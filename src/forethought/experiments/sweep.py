@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,9 @@ _POLL = 0.1
 """Seconds between two looks at the processes."""
 
 _STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
+
+_STOPPED = {INTERRUPTED: "is saved", -signal.SIGTERM: "had not begun", -signal.SIGINT: "ended at once"}
+"""What the end of a process that was told to end means."""
 
 
 @dataclass(frozen=True)
@@ -92,62 +96,105 @@ def plan(suite: Suite, out: str | Path, backend: Literal["auto", "engine", "jax"
     return tuple(replace(run, spec=spec) for run, spec in zip(planned, suite.runs, strict=True))
 
 
-def sweep(planned: Sequence[Planned], *, jobs: int = 1, say: Callable[[str], None] = print) -> SweepResult:
+def sweep(
+    planned: Sequence[Planned],
+    *,
+    jobs: int = 1,
+    one_core_each: bool = False,
+    say: Callable[[str], None] = print,
+) -> SweepResult:
     """Bring runs to their ends, `jobs` at a time; a run that fails does not stop the others.
 
     SIGINT, SIGTERM and SIGHUP tell the runs to save and end; a second SIGINT ends them at once.
 
     Args:
         planned: The runs, in the order in which they begin.
-        jobs: Runs side by side; the cores that this process may use are shared out among them.
+        jobs: Runs side by side.
+        one_core_each: Whether each has one core, however many there are, so that a run does not depend on `jobs`; else
+            all cores that this process may use are shared out.
         say: Called with one line for each thing that happens.
 
     Raises:
         ConfigError: If `jobs` is out of range, or a run asks for goals or files that are not there.
     """
-    shares = share_cores(jobs)
-    waiting = [run for run in planned if not run.state.done]
-    waiting = list(_decided(waiting))
-    count, total, done = len(planned) - len(waiting), len(planned), len(planned) - len(waiting)
-    free, running, failures = list(range(jobs)), {}, []
-    told = 0
+    shares = share_cores(jobs, one_core_each)
+    settled = list(_settled([run for run in planned if not run.state.done]))
+    pool = _Pool(settled, shares, len(planned), say)
     with _told_to_stop() as signals:
-        while waiting or running:
-            while waiting and free and not signals:
-                run, slot = waiting.pop(0), free.pop(0)
-                count += 1
-                running[slot] = _Process(run, shares[slot])
-                verb = f"goes on after iteration {run.state.iteration}" if run.state.begun else "begins"
-                cores = ",".join(map(str, sorted(shares[slot])))
-                say(f"{count}/{total} {run.path} {verb} on core {cores}")
-            for slot, process in list(running.items()):
-                if (code := process.popen.poll()) is None:
-                    continue
-                del running[slot]
-                free.append(slot)
-                seconds = round(time.monotonic() - process.started)
-                if code == 0:
-                    done += 1
-                    say(f"{process.run.path} done in {seconds // 60}:{seconds % 60:02d}")
-                elif signals:
-                    say(f"{process.run.path} {'is saved' if code == INTERRUPTED else 'ended at once'}")
-                else:
-                    failures.append(_failure(process, code))
-                    say(f"{process.run.path} failed: {failures[-1].reason}")
-            if told < len(signals):
-                told = len(signals)
-                number = signal.SIGINT if told > 1 and signals[-1] == signal.SIGINT else signal.SIGTERM
-                say("ending at once" if number == signal.SIGINT else f"telling {len(running)} runs to save and end")
-                for process in running.values():
-                    process.popen.send_signal(number)
-            if signals and not running:
-                break
-            time.sleep(_POLL)
-    return SweepResult(done, tuple(failures), total - done - len(failures))
+        try:
+            while pool.busy(stopping=bool(signals)):
+                if not signals:
+                    pool.fill()
+                pool.reap(stopping=bool(signals))
+                pool.pass_on(signals)
+                time.sleep(_POLL)
+        finally:
+            # Whatever went wrong here, no run may be left behind unattended.
+            pool.end()
+    return SweepResult(pool.done, tuple(pool.failures), len(planned) - pool.done - len(pool.failures))
 
 
-def share_cores(jobs: int) -> list[set[int]]:
-    """The cores that this process may use, shared out among so many runs.
+class _Pool:
+    """The runs at work, a slot with cores for each, and those that wait for one."""
+
+    def __init__(self, waiting: Sequence[Planned], shares: Sequence[set[int]], total: int, say: Callable[[str], None]):
+        self.waiting = list(waiting)
+        self.free = list(shares)
+        self.running: list[_Process] = []
+        self.total, self.done = total, total - len(waiting)
+        self.failures: list[Failure] = []
+        self.say = say
+        self._begun, self._told = self.done, 0
+
+    def busy(self, stopping: bool) -> bool:
+        return bool(self.running or (self.waiting and not stopping))
+
+    def fill(self) -> None:
+        """Begin runs while there are cores for them."""
+        while self.waiting and self.free:
+            run, cores = self.waiting.pop(0), self.free.pop(0)
+            self._begun += 1
+            self.running.append(_Process(run, cores))
+            verb = f"goes on after iteration {run.state.iteration}" if run.state.begun else "begins"
+            self.say(f"{self._begun}/{self.total} {run.path} {verb}, core {','.join(map(str, sorted(cores)))}")
+
+    def reap(self, stopping: bool) -> None:
+        """Take note of the runs that have ended."""
+        for process in list(self.running):
+            if (code := process.popen.poll()) is None:
+                continue
+            self.running.remove(process)
+            self.free.append(process.cores)
+            seconds = round(time.monotonic() - process.started)
+            if code == 0:
+                self.done += 1
+                self.say(f"{process.run.path} done in {seconds // 60}:{seconds % 60:02d}")
+            elif stopping and code in _STOPPED:
+                self.say(f"{process.run.path} {_STOPPED[code]}")
+            else:
+                self.failures.append(_failure(process, code))
+                self.say(f"{process.run.path} failed: {self.failures[-1].reason}")
+
+    def pass_on(self, signals: Sequence[int]) -> None:
+        """Tell the runs what this process has been told since."""
+        if self._told == len(signals):
+            return
+        self._told = len(signals)
+        at_once = len(signals) > 1 and signals[-1] == signal.SIGINT
+        self.say("ending at once" if at_once else f"telling {len(self.running)} runs to save and end")
+        for process in self.running:
+            process.popen.send_signal(signal.SIGINT if at_once else signal.SIGTERM)
+
+    def end(self) -> None:
+        """Tell the runs that are still there to save, and wait for them."""
+        for process in self.running:
+            process.popen.terminate()
+        for process in self.running:
+            process.popen.wait()
+
+
+def share_cores(jobs: int, one_core_each: bool = False) -> list[set[int]]:
+    """The cores that this process may use, shared out among so many runs, or one for each.
 
     Raises:
         ConfigError: If there is not a core for each.
@@ -155,7 +202,7 @@ def share_cores(jobs: int) -> list[set[int]]:
     cores = usable_cores()
     if not 1 <= jobs <= len(cores):
         raise ConfigError(f"jobs: {jobs} given; allowed are 1 to {len(cores)}, a core for each")
-    return [set(cores[number::jobs]) for number in range(jobs)]
+    return [{cores[number]} if one_core_each else set(cores[number::jobs]) for number in range(jobs)]
 
 
 def usable_cores() -> list[int]:
@@ -170,19 +217,25 @@ class _Process:
 
     def __init__(self, run: Planned, cores: set[int]):
         self.run = run
+        self.cores = cores
         self.started = time.monotonic()
         if not run.state.begun:
             write_plan(run.path, run.spec.config)
         with open(log_path(run.path), "ab") as log, _pinned(cores):
             # A session of its own: Ctrl-C on the terminal reaches the sweep, and the runs by way of it.
             self.popen = subprocess.Popen(
-                [sys.executable, "-m", "forethought.experiments.runs", str(run.path)],
+                run_command(run.path),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 env=threads(os.environ, len(cores)),
                 start_new_session=True,
             )
+
+
+def run_command(path: Path) -> list[str]:
+    """The program that brings a run to its end."""
+    return [sys.executable, "-m", "forethought.experiments.runs", str(path)]
 
 
 def threads(environment: Mapping[str, str], count: int) -> dict[str, str]:
@@ -214,6 +267,8 @@ def _told_to_stop() -> Iterator[list[int]]:
     """The signals that have asked this process to end, as long as this lasts."""
     received: list[int] = []
     numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []  # Only the main thread may, and a sweep in another one is not a process to be asked to end.
     previous = {number: signal.signal(number, lambda number, _: received.append(number)) for number in numbers}
     try:
         yield received
@@ -222,7 +277,7 @@ def _told_to_stop() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _decided(waiting: Sequence[Planned]) -> Iterator[Planned]:
+def _settled(waiting: Sequence[Planned]) -> Iterator[Planned]:
     """The runs with settled what they settle when they begin; what is missing is found before any begins."""
     from forethought.domains import choose_backend, load_domain
 
