@@ -73,13 +73,13 @@ def bare(env: Any, goals: Any, steps: int, repeats: int, threads: int) -> float:
     cells, features = engine.new_observations(env.num_envs)
     keys = np.random.default_rng(0).integers(0, 2**32, (env.num_envs, 2), np.uint32)
     engine.reset(state, keys, np.asarray(goals, np.int32), cells, features, threads)
-    flags = [np.zeros(env.num_envs, bool) for _ in range(3)]
+    success, terminated, truncated = np.zeros((3, env.num_envs), bool)
     actions = np.random.default_rng(1).integers(0, 43, (steps, env.num_envs)).astype(np.int32)
     times = []
     for _ in range(repeats + 1):
         start = time.perf_counter()
         for action in actions:
-            engine.step(state, action, cells, features, *flags, threads)
+            engine.step(state, action, cells, features, success, terminated, truncated, threads)
         times.append(time.perf_counter() - start)
     return env.num_envs * steps / float(np.median(times[1:]))
 

@@ -49,10 +49,10 @@ def prompts(kind: str, learner: str = "primitive") -> "Prompts":
 
     if learner not in LEARNERS:
         raise ValueError(f"no context ships for the learner {learner!r}; there are {' and '.join(LEARNERS)}")
-    contexts = (
+    environment, goals, own = (
         read_text(DATA / "prompts" / f"{name}.md") for name in ("environment", "goal_suite", f"learner_{learner}")
     )
-    return Prompts(kind, default_template(kind), *contexts, "Craftax")
+    return Prompts(kind, default_template(kind), environment, goals, own, "Craftax")
 
 
 def graph_path(kind: str, learner: str) -> Path:
