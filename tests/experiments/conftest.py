@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,8 @@ from forethought.experiments.figures.dynamics import RELATED
 from forethought.experiments.figures.study import goal_texts
 from forethought.experiments.suites import RunSpec, Suite, load_suite
 from forethought.experiments.suites.schema import UNIFORM
+from forethought.rundir import CURRICULUM_COLUMNS, EVALUATION_COLUMNS, RunDirectory
+from forethought.toy.goals import GOAL_IDS
 
 SPEED = {
     "unif": 0.15,
@@ -114,3 +117,75 @@ def studies() -> Callable[..., Study]:
         return made[name, scale]
 
     return study
+
+
+SUITE = """
+title = "a gem or nothing"
+targets.tiny = ["gem", "stone"]
+
+[scales.tiny]
+about = "made up"
+targets.preset = "toy"
+uniform.preset = "toy"
+
+[variants]
+"L=1" = { curriculum.max_path_length = 1 }
+"share=0.5" = { tasks.target_share = 0.5 }
+
+[[blocks]]
+over = "targets"
+methods = ["alp", "alp+d+f"]
+variants = ["", "share=0.5"]
+seeds = [0, 1]
+
+[[blocks]]
+over = "targets"
+methods = ["alp+d+f"]
+variants = ["L=1"]
+seeds = [0, 1]
+
+[[blocks]]
+over = "uniform"
+methods = ["unif", "alp+d+f"]
+seeds = [0, 1]
+"""
+
+
+@pytest.fixture
+def made_up_sweep(tmp_path) -> tuple[Path, Path]:
+    """A suite's file and a sweep's folder in which all its runs seem to be done but one."""
+    file, out = tmp_path / "gems.toml", tmp_path / "runs"
+    file.write_text(SUITE, encoding="utf-8")
+    for spec in load_suite(file, "tiny").runs[:-1]:
+        write_run(spec, out)
+    return file, out
+
+
+def write_run(spec: RunSpec, out: Path) -> None:
+    """Write a run directory with made-up records of a run in the tiny domain."""
+    meta = {"device": "cpu (2 cores)", "started": "2026-01-01T00:00:00Z", "git": {"commit": "0" * 40, "dirty": True}}
+    run = RunDirectory.create(out / spec.directory, spec.config.to_toml(), meta)
+    steps, end = spec.config.steps_per_iteration_total, spec.config.iterations
+    pace = 0.2 + 0.1 * len(spec.method) + 0.1 * spec.seed
+    for iteration in range(1, end + 1):
+        run.record_metrics(
+            {"iteration": iteration, "steps": iteration * steps, "seconds": 2.0, "steps_per_second": 8.0}
+        )
+        columns = dict.fromkeys([*CURRICULUM_COLUMNS][1:], [0.0] * len(GOAL_IDS)) | {
+            "task": list(GOAL_IDS),
+            "effective_share": [1 / len(GOAL_IDS)] * len(GOAL_IDS),
+            **{name: [1] * len(GOAL_IDS) for name in ("selections", "episodes", "calls")},
+        }
+        run.record_curriculum(iteration, columns)
+    run.flush()
+    for iteration in range(0, end + 1, spec.config.evaluation.every):
+        wins = [round(32 * min(pace * iteration / end / (1 + place / 4), 1.0)) for place in range(len(GOAL_IDS))]
+        columns = {name: [0] * len(GOAL_IDS) for name in EVALUATION_COLUMNS} | {
+            "iteration": [iteration] * len(GOAL_IDS),
+            "steps": [iteration * steps] * len(GOAL_IDS),
+            "goal": list(GOAL_IDS),
+            "episodes": [32] * len(GOAL_IDS),
+            "successes": wins,
+            **{name: [win / 32 for win in wins] for name in ("success_rate", "wilson_low", "wilson_high")},
+        }
+        run.record_evaluation(columns)

@@ -13,6 +13,7 @@ COMMANDS = {
     "sweep": "train all runs of an experiment of the paper, at its scale or smaller",
     "figure": "draw a figure of the paper from such runs",
     "table": "make a table of the paper",
+    "report": "write an experiment's report: one HTML page",
     "results": "tables and statistics of an experiment",
     "judge": "ask a language model for the two graphs of your tasks, and audit them",
     "graph": "show a goal's place in a graph, or check a graph file",

@@ -48,7 +48,7 @@ def figure(
         target: For figures of one target: which; default: the paper's, or the one in its place in a smaller suite.
         goals: For figures of one target: the goals to show beside it.
     """
-    from forethought.experiments.figures import FIGURES, MissingRunsError, Options, draw_figure, load_study
+    from forethought.experiments.figures import FIGURES, Options, draw_figure, load_study
 
     with bad_input():
         options = Options(width, tuple(_names(methods)), tuple(_names(goals)), target)
@@ -63,7 +63,7 @@ def figure(
             with bad_input():
                 paths = draw_figure(n, study, folder, options)
         except UsageError as error:
-            if number != "all" or not isinstance(error.__cause__, MissingRunsError):
+            if number != "all":
                 raise
             missing.append(f"left out: {error}")
             continue

@@ -80,6 +80,8 @@ def drawn_figure(number: int, study: Study, options: Options = Options()) -> Dra
         return replace(drawn, note=f"{drawn.note} The published figure shows another target, {TARGETS[spec.target]}.")
     except MissingRunsError as error:
         raise MissingRunsError(f"figure {number}: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"figure {number}: {error}") from None
 
 
 def stand_in(study: Study, target: str) -> str:
