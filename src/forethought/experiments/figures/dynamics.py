@@ -76,7 +76,7 @@ class Shown:
 
 
 def across_methods(study: "Study", options: Options, target: str) -> Drawn:
-    """Figures 2, 5, 6 and 7: each method's run with the highest final success on the target."""
+    """Figures 2, 5, 6 and 7: of each method, the seed that ends best on the target."""
     rows = _main_runs(study, target)
     methods = options.chosen(rows["method"].unique(), COMPARED)
     shown = []
