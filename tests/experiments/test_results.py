@@ -173,7 +173,7 @@ def test_the_summary(suite, out):
     assert row(table, group="uniform", method="alp")["mean"] == pytest.approx(0.5)
 
     both = row(table, group=ALL_TARGETS)
-    assert (both["method"], both["runs"], both["reached"]) == ("alp", 4, 3)
+    assert (both["method"], both["runs"], both["reached"], both["deviation"]) == ("alp", 4, 3, None)
     assert both["mean"] == pytest.approx((0.6 + 0.2 + 0.8 + 1.0) / 4)
     assert both["iqm"] == pytest.approx((0.6 + 0.8) / 2)
 
@@ -302,6 +302,7 @@ def test_everything_is_written_and_printed(suite, out, tmp_path, capsys):
     assert "40.0% +- 28.3%" in printed
     assert "6e+03 steps (2 of 2)" in printed
     assert "stays" in printed
+    assert "primitive  alp                unif              66.7%         50.0%" in printed
     assert str(folder) in printed
 
 

@@ -44,8 +44,8 @@ def results(
         tables["profiles"].n_unique(["group", "learner", "method", "variant", "seed"]) if len(tables["profiles"]) else 0
     )
     print(f"suite {chosen.name} at scale {chosen.scale}: {chosen.title}\n{done} of {len(chosen.runs)} runs done")
-    for text in (summary_text(tables), comparison_text(tables), target_text(tables), permuted_text(tables)):
-        if text:
+    for show in (summary_text, comparison_text, overlap_text, target_text, permuted_text):
+        if text := show(tables):
             print(f"\n{text}")
     print(f"\ntables in {folder}")
     return 0
@@ -103,6 +103,27 @@ def comparison_text(tables: "Mapping[str, pl.DataFrame]") -> str:
         for row in tables["comparisons"].iter_rows(named=True)
     ]
     return _aligned(heads, rows)
+
+
+def overlap_text(tables: "Mapping[str, pl.DataFrame]") -> str:
+    """How far the goals achieved by one method are achieved by another, too, where all goals count."""
+    import polars as pl
+
+    if not len(tables["overlap"]):
+        return ""
+    keys = ("learner", "first_method", "first_variant", "second_method", "second_variant")
+    uniform = tables["overlap"].filter(pl.col("group") == "uniform").group_by(keys, maintain_order=True)
+    rows = [
+        (
+            row["learner"],
+            _label(row["first_method"], row["first_variant"]),
+            _label(row["second_method"], row["second_variant"]),
+            f"{row['achieved']:.1%}",
+            "-" if row["shared"] is None else f"{row['shared']:.1%}",
+        )
+        for row in uniform.agg(pl.col("achieved", "shared").mean()).iter_rows(named=True)
+    ]
+    return _aligned(("learner", "goals achieved by", "of these also by", "of all goals", "of these"), rows)
 
 
 def target_text(tables: "Mapping[str, pl.DataFrame]") -> str:

@@ -32,7 +32,7 @@ def summary(suite: Suite, evaluations: pl.DataFrame) -> pl.DataFrame:
     """One row a group, learner, method and variant.
 
     `runs` counts the finished ones; `mean`, `deviation` (of a sample) and `iqm` with its 95 % interval are of their
-    scores; `coverage` is the mean share of goals above 0; `area` and `area_deviation` are of the areas under the
+    scores, the deviation left out where the runs are of several targets; `coverage` is the mean share of goals above 0; `area` and `area_deviation` are of the areas under the
     curves; `reached` counts the runs that came to 50 %, and `steps_to_half` is the median of the steps that took,
     infinite where most never did.
     """
@@ -57,13 +57,13 @@ def summary(suite: Suite, evaluations: pl.DataFrame) -> pl.DataFrame:
                 "variant": cell.variant,
                 "runs": len(scores),
                 "mean": scores.mean(),
-                "deviation": _deviation(scores),
+                "deviation": _deviation(scores) if len(strata) == 1 else None,
                 "iqm": robust.value,
                 "iqm_low": robust.low if spread else None,
                 "iqm_high": robust.high if spread else None,
                 "coverage": pl.concat(final)["coverage"].mean(),
                 "area": areas.mean(),
-                "area_deviation": _deviation(areas),
+                "area_deviation": _deviation(areas) if len(strata) == 1 else None,
                 "reached": sum(map(math.isfinite, steps)),
                 "steps_to_half": float(np.median(steps)),
             }
