@@ -32,9 +32,9 @@ def summary(suite: Suite, evaluations: pl.DataFrame) -> pl.DataFrame:
     """One row a group, learner, method and variant.
 
     `runs` counts the finished ones; `mean`, `deviation` (of a sample) and `iqm` with its 95 % interval are of their
-    scores, the deviation left out where the runs are of several targets; `coverage` is the mean share of goals above 0; `area` and `area_deviation` are of the areas under the
-    curves; `reached` counts the runs that came to 50 %, and `steps_to_half` is the median of the steps that took,
-    infinite where most never did.
+    scores, the deviations left out where the runs are of several targets; `coverage` is the mean share of goals above
+    0; `area` and `area_deviation` are of the areas under the curves; `reached` counts the runs that came to 50 %, and
+    `steps_to_half` is the median of the steps that took, infinite where most never did.
     """
     rows = []
     for cell in _cells(suite, evaluations):
