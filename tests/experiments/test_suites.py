@@ -1,6 +1,8 @@
 """The suites hold what the paper ran, and other scales the same experiments in small."""
 
+import re
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -198,6 +200,22 @@ def test_what_is_wrong_in_a_file_is_named(tmp_path, change, message):
     with pytest.raises(ConfigError, match=message) as error:
         load_suite(path, "tiny")
     assert str(path) in str(error.value)
+
+
+def test_the_documented_file_works(tmp_path):
+    path = tmp_path / "mine.toml"
+    documented = Path(__file__).parents[2] / "docs" / "experiments.md"
+    path.write_text(re.search(r"```toml\n(.*?)```", documented.read_text(encoding="utf-8"), re.DOTALL)[1])
+    suite = load_suite(path, "mine")
+    assert len(suite.runs) == 20
+    assert {(run.variant, run.config.curriculum.warmup) for run in suite.runs} == {("", 4), ("warmup=12", 12)}
+
+
+def test_the_documented_numbers_of_runs_hold():
+    documented = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    for name in SUITES:
+        count = int(re.search(rf"\| `{name}` \| (\d+)", documented)[1])
+        assert len(load_suite(name, "paper").runs) == count
 
 
 def test_two_runs_in_one_directory_are_refused(tmp_path):

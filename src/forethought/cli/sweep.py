@@ -151,7 +151,7 @@ def _names(words: Sequence[str]) -> list[str]:
 
 
 def _count(number: int | float) -> str:
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             return f"{number / size:.3g}{unit}"
     return f"{number:.3g}"
