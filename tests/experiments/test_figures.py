@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -26,14 +27,28 @@ def drawn(number, study, **options):
 @pytest.mark.parametrize("number", LAYOUTS)
 @pytest.mark.parametrize(("scale", "width"), [("paper", "page"), ("paper", "column"), ("laptop", "page")])
 def test_nothing_is_cut_off_or_printed_over(studies, number, scale, width):
-    figure = drawn(number, studies(FIGURES[number].suite, scale), width=width).figure
+    check_layout(drawn(number, studies(FIGURES[number].suite, scale), width=width).figure, width)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("number", "suite"), [(1, "targets"), (1, "screening"), (2, "targets")])
+def test_long_texts_and_many_targets_fit(studies, number, suite, width):
+    study = studies(suite, "laptop")
+    long = replace(
+        study, texts=dict.fromkeys(study.texts, "Be adjacent to the downward ladder on floor 5, the Troll Mines.")
+    )
+    check_layout(drawn(number, long, width=width).figure, width)
+
+
+def check_layout(figure, width):
+    """Everything lies inside the figure, in letters that can be read, and no title, label or legend on another."""
     with styled():
         figure.draw_without_rendering()
     box = figure.get_tightbbox(figure.canvas.get_renderer())
-    assert box.x0 >= -0.01
-    assert box.y0 >= -0.01
-    assert box.x1 <= WIDTHS[width] + 0.01
-    assert box.y1 <= figure.get_figheight() + 0.01
+    assert box.x0 >= -0.003
+    assert box.y0 >= -0.003
+    assert box.x1 <= WIDTHS[width] + 0.003
+    assert box.y1 <= figure.get_figheight() + 0.003
     assert figure.get_figheight() <= 9.0
     words = [axes.title for axes in figure.axes] + [axes.xaxis.label for axes in figure.axes]
     words += [axes.yaxis.label for axes in figure.axes] + figure.legends[0].get_texts()

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-TITLE_LENGTH = 26
+DPI = 300
+"""Resolution of the PNG; the layout is made at it, too, as widths of letters depend on it a little."""
+
+TITLE_LENGTH = 22
 """Characters in a line of a panel's title."""
 
 LABEL_LENGTHS = (50, 40, 30)
@@ -46,7 +49,7 @@ RC: dict[str, Any] = {
     "lines.solid_capstyle": "butt",
     "pdf.fonttype": 42,
     "svg.hashsalt": "forethought",
-    "savefig.dpi": 300,
+    "savefig.dpi": "figure",
 }
 """Nothing printed is smaller than 6.5 points at the printed width."""
 
@@ -118,7 +121,7 @@ def grid(
     columns = min(count, most)
     bands = -(-count // columns)
     size = (WIDTHS[width], height * rows * bands + 0.55)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Figure(figsize=size, dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03, wspace=0.03, hspace=0.04)  # pyright: ignore
     panels: list[list[Axes]] = []
