@@ -154,6 +154,15 @@ def test_a_third_of_the_iterations_is_a_third(tmp_path):
         assert at_fraction(suite, table, 2 / 3)["iteration"].to_list() == [iterations // 3 * 2]
 
 
+def test_a_share_is_meant_as_it_is_written(tmp_path):
+    assert 0.7 * 180 < 126
+    path = tmp_path / "small.toml"
+    path.write_text(SUITE.replace("iterations = 6", "iterations = 180"))
+    keys = {"group": "gem", "method": "alp", "learner": "primitive", "variant": "", "seed": 0}
+    table = pl.DataFrame([keys | {"iteration": iteration} for iteration in (123, 126)])
+    assert at_fraction(load_suite(path, "tiny"), table, 0.7)["iteration"].to_list() == [126]
+
+
 def test_the_summary(suite, out):
     table = summary(suite, evaluations(suite, out))
     alp = row(table, group="gem", method="alp")
@@ -224,18 +233,19 @@ def test_a_target_stays_if_any_method_ends_above_0(suite, out):
     assert retained(suite, none)["stays"].to_list() == [False, False]
 
 
-def record_potential(suite, out, seed):
-    """The first rows of the record of a PERM run, with the potential that its curriculum begins with."""
+def record_potential(suite, out, seed, potential=None):
+    """The first rows of the record of a PERM run, by default with the potential that its curriculum begins with."""
     spec = spec_of(suite, "gem", "perm", seed)
     domain = load_domain(spec.config)
-    potential = Curriculum(
-        domain.tasks,
-        connectivity=domain.connectivity,
-        feasibility=domain.feasibility,
-        method="perm",
-        seed=seed,
-        config=spec.config.curriculum,
-    ).downstream_potential
+    if potential is None:
+        potential = Curriculum(
+            domain.tasks,
+            connectivity=domain.connectivity,
+            feasibility=domain.feasibility,
+            method="perm",
+            seed=seed,
+            config=spec.config.curriculum,
+        ).downstream_potential
     run = RunDirectory(out / spec.directory)
     for iteration in (1, 2):
         zeros = [0.0] * len(domain.tasks)
@@ -257,7 +267,7 @@ def record_potential(suite, out, seed):
 
 def test_what_a_permuted_graph_values_is_held_against_the_graph_itself(suite, out):
     ids, potential = record_potential(suite, out, 0)
-    record_potential(suite, out, 1)
+    record_potential(suite, out, 1, np.linspace(0.9, 0.1, 9))
     table = permuted(suite, out)
     assert set(table["seed"]) == {0, 1}
     one = table.filter(seed=0)
@@ -268,14 +278,17 @@ def test_what_a_permuted_graph_values_is_held_against_the_graph_itself(suite, ou
     assert one["rank"].to_list() == list(range(1, len(one) + 1))
     np.testing.assert_allclose(one["mean_potential"], one["potential"] * 0.75)
     assert set(one["success"]) == {0.4}
+
+    every = table.filter(seed=1)
+    assert every["goal"].to_list() == list(ids)
     # The graph itself: stone leads to gem with weight 0.9 (D = 0.3 x 0.9), wood by way of it, nothing else does.
     truth = {"stone": (1, 0.27, 0.9), "wood": (2, 0.0648, 0.0)}
-    for goal, rank, value, weight, prerequisite in one.select(
+    for goal, *found, prerequisite in every.select(
         "goal", "true_rank", "true_potential", "true_weight", "prerequisite"
     ).iter_rows():
-        assert (rank, value, weight) == pytest.approx(truth.get(goal, (3, 0.0, 0.0)))
+        assert found == pytest.approx(truth.get(goal, (3, 0.0, 0.0)))
         assert prerequisite == (goal == "stone")
-    assert len(permuted(suite, out, most=1)) == 2
+    assert permuted(suite, out, most=1)["goal"].to_list() == [one["goal"][0], ids[0]]
 
 
 def test_records_of_the_curricula_carry_their_runs(suite, out):

@@ -81,6 +81,9 @@ def test_the_probability_of_improvement_is_mann_whitneys():
     assert 0 <= found.low < found.value < found.high <= 1
     sure = probability_of_improvement([first, first], [first - 1, first + 1])
     assert (sure.value, sure.low, sure.high) == pytest.approx((0.5, 0.5, 0.5))
+    # Runs that equal their partners do so in every resample of pairs.
+    tied = probability_of_improvement([first], [first])
+    assert (tied.value, tied.low, tied.high) == pytest.approx((0.5, 0.5, 0.5))
     goals = probability_of_improvement([np.array([[1.0, 0.0]])], [np.array([[0.0, 0.0]])])
     assert goals.value == pytest.approx(0.75)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -240,6 +241,10 @@ def test_another_configuration_under_the_same_name_is_refused(suite, tmp_path):
     )
     begin(run.path, other)
     with pytest.raises(ConfigError, match=r"unif/seed-0 holds another run: ppo\.clip is 0\.3 there and 0\.2 in"):
+        plan(suite, tmp_path)
+    shutil.rmtree(run.path)
+    begin(run.path, run.spec.config.model_copy(update={"seed": 7}))
+    with pytest.raises(ConfigError, match=r"unif/seed-0 holds another run: seed is 7 there and 0 in the suite"):
         plan(suite, tmp_path)
 
 
