@@ -121,7 +121,6 @@ class Players:
                 targets = np.argwhere((items == Item.ladder_down) | (items == Item.ladder_up))
             else:
                 targets = np.argwhere(_IS_SOUGHT[interest][blocks])
-            # Whoever strikes does so most of the time, so that it comes to blows whatever there is in the way.
             yield self._approach(targets, here, blocks, int(states["player_direction"][index]))
 
     def _approach(self, targets: np.ndarray, here: np.ndarray, blocks: np.ndarray, direction: int) -> int:

@@ -6,7 +6,6 @@ python -m conformance.record games.npz --steps 300
 import argparse
 from pathlib import Path
 
-import jax
 import numpy as np
 
 from . import reference
@@ -75,7 +74,6 @@ def main() -> None:
     recording = record(args.steps, scenarios, args.seed)
     recording.save(args.path)
     print(f"{recording.num_envs} environments, {len(recording)} steps, {args.path.stat().st_size / 1e6:.0f} MB")
-    print(f"jax {jax.__version__}")
 
 
 if __name__ == "__main__":

@@ -56,10 +56,8 @@ def starts(worlds: Fields, places: list[Seat], rng: np.random.Generator) -> Fiel
     number_of_worlds = len(worlds["timestep"])
     for index, place in enumerate(places):
         fields = copy(one(worlds, index % number_of_worlds))
-        # Places that share a world have chances of their own.
-        fields["state_rng"][...] = (
-            rng.integers(0, 2**32, 2, np.uint32) if index >= number_of_worlds else fields["state_rng"]
-        )
+        if index >= number_of_worlds:  # places that share a world have chances of their own
+            fields["state_rng"][...] = rng.integers(0, 2**32, 2, np.uint32)
         place.scenario.start(fields, rng, place.number)
         states.append(fields)
     return stack(states)
@@ -168,7 +166,7 @@ def _charge(fields: Fields, rng: np.random.Generator, number: int) -> None:
     edit.put(fields, inventory__armour=rng.integers(0, 2, 4), player_mana=int(rng.integers(7, 22)))
     if number % 2:
         edit.put(fields, inventory__ruby=9, inventory__sapphire=9, player_mana=60)
-    edit.put(fields, armour_enchantments=rng.integers(0, 3, 4), sword_enchantment=int(rng.integers(0, 3)))
+    edit.put(fields, armour_enchantments=rng.integers(number // 2 % 2, 3, 4), sword_enchantment=int(rng.integers(0, 3)))
 
 
 def _garden(fields: Fields, rng: np.random.Generator, number: int) -> None:
@@ -454,7 +452,7 @@ SCENARIOS = (
     Scenario("workshop", 16, ("crafter", "craft everything", "placer", "crafter"), _workshop, _restock, 50),
     Scenario("site", 6, ("builder",), _site, _prepare, 10),
     Scenario("study", 8, ("reader",), _study, _study, 60),
-    Scenario("enchanting", 10, ("enchanter",), _enchanting, _charge, 25),
+    Scenario("enchanting", 10, ("enchanter",), _enchanting, _charge, 10),
     Scenario("garden", 8, ("gardener", "seeker"), _garden, _tend, 90),
     Scenario("arena", 24, ("fighter", "archer", "fighter", "weighted"), _arena, _muster, 50),
     Scenario("boss", 18, ("boss", "boss", "fighter", "boss"), _boss, _fight_on, 20),
