@@ -91,6 +91,8 @@ def say(name):
         json.dump({"what": name, "cores": sorted(os.sched_getaffinity(0)), "env": dict(os.environ)}, file)
 signal.signal(signal.SIGTERM, lambda *_: (say("saved"), sys.exit(85)) if behaviour != "deaf" else None)
 say("began")
+if behaviour == "mute":
+    sys.exit(3)
 print("hello from", path, flush=True)
 if behaviour == "fails":
     sys.exit("ValueError: no luck")
@@ -180,6 +182,28 @@ def test_a_run_that_fails_stops_no_other_and_is_named(suite, tmp_path, pretend):
         f"killed by SIGKILL: hello from {planned[1].path}",
     ]
     assert result.failures[0].log == log_path(planned[0].path)
+
+
+def test_a_run_that_another_process_is_at_is_left_alone(suite, tmp_path, pretend):
+    pretend()
+    run = plan(suite, tmp_path)[0]
+    with begin(run.path, run.spec.config).locked():
+        result = sweep(plan(suite, tmp_path), say=lambda line: None)
+    assert (result.done, result.left) == (2, 0)
+    assert [failure.path for failure in result.failures] == [run.path]
+    assert result.failures[0].reason.startswith(f"run directory {run.path} is in use by process {os.getpid()}")
+    assert not Path(f"{run.path}.json").exists()
+    assert sweep(plan(suite, tmp_path)[:1], say=lambda line: None).done == 1
+
+
+def test_only_what_the_run_said_this_time_is_its_reason(suite, tmp_path, pretend):
+    pretend(alp="mute")
+    run = plan(suite, tmp_path)[0]
+    run.path.parent.mkdir(parents=True)
+    log_path(run.path).write_text("ValueError: of yesterday\n")
+    (failure,) = sweep([run], say=lambda line: None).failures
+    assert failure.reason == "ended with 3"
+    assert log_path(run.path).read_text() == "ValueError: of yesterday\n"
 
 
 def test_told_to_stop_it_lets_the_runs_save_and_begins_no_other(suite, tmp_path, pretend):

@@ -27,6 +27,7 @@ from forethought.experiments.runs import (
     write_plan,
 )
 from forethought.experiments.suites import RunSpec, Suite
+from forethought.rundir import RunDirectory
 
 _POLL = 0.1
 """Seconds between two looks at the processes."""
@@ -152,8 +153,12 @@ class _Pool:
     def fill(self) -> None:
         """Begin runs while there are cores for them."""
         while self.waiting and self.free:
-            run, cores = self.waiting.pop(0), self.free.pop(0)
+            run = self.waiting.pop(0)
             self._begun += 1
+            if run.state.begun and (reason := _in_use(run.path)):
+                self._fail(Failure(run.path, reason, log_path(run.path)))
+                continue
+            cores = self.free.pop(0)
             self.running.append(_Process(run, cores))
             verb = f"goes on after iteration {run.state.iteration}" if run.state.begun else "begins"
             self.say(f"{self._begun}/{self.total} {run.path} {verb}, core {','.join(map(str, sorted(cores)))}")
@@ -172,8 +177,11 @@ class _Pool:
             elif stopping and code in _STOPPED:
                 self.say(f"{process.run.path} {_STOPPED[code]}")
             else:
-                self.failures.append(_failure(process, code))
-                self.say(f"{process.run.path} failed: {self.failures[-1].reason}")
+                self._fail(_failure(process, code))
+
+    def _fail(self, failure: Failure) -> None:
+        self.failures.append(failure)
+        self.say(f"{failure.path} failed: {failure.reason}")
 
     def pass_on(self, signals: Sequence[int]) -> None:
         """Tell the runs what this process has been told since."""
@@ -222,6 +230,7 @@ class _Process:
         if not run.state.begun:
             write_plan(run.path, run.spec.config)
         with open(log_path(run.path), "ab") as log, _pinned(cores):
+            self.log_start = log.tell()
             # A session of its own: Ctrl-C on the terminal reaches the sweep, and the runs by way of it.
             self.popen = subprocess.Popen(
                 run_command(run.path),
@@ -307,5 +316,15 @@ def _played_by(suite: Suite, backend: str) -> Suite:
 def _failure(process: _Process, code: int) -> Failure:
     log = log_path(process.run.path)
     how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    text = log.read_bytes()[process.log_start :].decode("utf-8", errors="replace")
+    lines = [line for line in text.splitlines() if line.strip()]
     return Failure(process.run.path, f"{how}: {lines[-1].strip()}" if lines else how, log)
+
+
+def _in_use(path: Path) -> str | None:
+    """Which process is at work on a run, in one line; None if none is."""
+    try:
+        with RunDirectory(path).locked():
+            return None
+    except ValueError as error:
+        return str(error)
