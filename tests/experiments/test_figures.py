@@ -127,13 +127,20 @@ def test_files_are_whole_and_the_same_every_time(studies, tmp_path):
 
 def test_runs_that_are_missing_are_named(studies):
     study = studies("targets")
-    none = type(study)(study.suite, study.evaluations.clear(), study.record, study.command, study.texts)
+    assert "targets" in (note := drawn(2, study).note)
+    assert "20 runs, 5 seeds" in note
+    assert "Not complete" not in note
+    none = replace(study, evaluations=study.evaluations.clear())
     for number in (1, 2, 8):
         with pytest.raises(MissingRunsError, match=rf"^figure {number}: no run .*: forethought sweep targets --scale"):
             drawn(number, none)
     some = study.evaluations.filter((pl.col("seed") < 2) | (pl.col("method") != "alp"))
-    partial = type(study)(study.suite, some, study.record, study.command, study.texts)
-    assert "Not complete: 12 runs of the methods shown had no evaluation yet." in drawn(1, partial).note
+    partial = replace(study, evaluations=some)
+    assert "Not complete: 12 of 160 runs had no evaluation yet." in drawn(1, partial).note
+    without = replace(study, evaluations=study.evaluations.filter(pl.col("method") != "alp"))
+    assert "Not complete: 20 of 160 runs had no evaluation yet (none of ALP)." in drawn(1, without).note
+    assert "Not complete: 5 of 20 runs had no evaluation yet (none of ALP)." in drawn(2, without).note
+    assert "Not complete" not in drawn(2, without, methods=("perm",)).note
     with pytest.raises(MissingRunsError, match="with uniform weights"):
         drawn(3, studies("targets"))
     with pytest.raises(MissingRunsError, match="with another L or alpha"):
@@ -143,7 +150,7 @@ def test_runs_that_are_missing_are_named(studies):
 def test_unfinished_runs_have_curves_and_no_shares(studies):
     study = studies("uniform", "laptop")
     half = study.evaluations.filter(pl.col("iteration") <= 90)
-    made = drawn(3, type(study)(study.suite, half, study.record, study.command, study.texts))
+    made = drawn(3, replace(study, evaluations=half))
     assert set(made.table["panel"]) == {"mean success over steps"}
     assert [text.get_text() for axes in made.figure.axes[2:] for text in axes.texts] == ["no run is finished"] * 2
 

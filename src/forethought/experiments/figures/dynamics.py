@@ -85,7 +85,7 @@ def across_methods(study: "Study", options: Options, target: str) -> Drawn:
         shown.append(Shown(run, f"{method_name(method)} (seed {run.seed})"))
     if not shown:
         raise study.missing(f"with the target {target}")
-    drawn = _draw(study, options, target, shown, 4)
+    drawn = _draw(study, options, target, shown, 4, COMPARED)
     name = group_name(target, study.texts)
     return Drawn(
         drawn.figure,
@@ -106,7 +106,7 @@ def across_seeds(study: "Study", options: Options, target: str) -> Drawn:
     method = methods[0]
     seeds = rows.filter(rows["method"] == method)["seed"].unique().sort().to_list()
     shown = [Shown(_run(study, target, method, seed), f"seed {seed}") for seed in seeds]
-    drawn = _draw(study, options, target, shown, 5)
+    drawn = _draw(study, options, target, shown, 5, (method,))
     return Drawn(
         drawn.figure,
         drawn.table,
@@ -202,14 +202,13 @@ def _run(study: "Study", target: str, method: str, seed: int) -> "RunSpec":
     return next(run for run in runs if run.learner == "primitive")
 
 
-def _draw(study: "Study", options: Options, target: str, shown: Sequence[Shown], across: int) -> Drawn:
+def _draw(
+    study: "Study", options: Options, target: str, shown: Sequence[Shown], across: int, methods: Sequence[str]
+) -> Drawn:
     import polars as pl
 
-    keys = [(item.run.method, item.run.seed) for item in shown]
     rows = _main_runs(study, target)
-    rows = rows.filter(
-        pl.any_horizontal((pl.col("method") == method) & (pl.col("seed") == seed) for method, seed in keys)
-    )
+    rows = rows.filter(pl.col("method").is_in([item.run.method for item in shown]))
     records = [study.record(item.run) for item in shown]
     evaluated = rows["goal"].unique().to_list()
     goals = _goals(options, target, pl.concat(records), evaluated)
@@ -242,13 +241,20 @@ def _draw(study: "Study", options: Options, target: str, shown: Sequence[Shown],
         [_patch(colour) for colour in colours.values()],
         [goal_name(goal, study.texts) + (" (target)" if goal == target else "") for goal in colours],
     )
+    over = "decision by decision" if length == 1 else f"in means over {length} curriculum decisions at a time"
     caption = (
         "Above: how much of the training went to the target and to some goals related to it, fixed draws counted in, "
-        f"in means over {length} curriculum decisions at a time; what is missing to 100 went to other goals. Below: "
-        "how often the agent reaches these goals in evaluation."
+        f"{over}; what is missing to 100 went to other goals. Below: how often the agent reaches these goals in "
+        "evaluation."
     )
     unseen = [goal_name(goal, study.texts) for goal in colours if goal not in evaluated]
-    note = study.note(rows) + (f" Not evaluated in these runs: {'; '.join(unseen)}." if unseen else "")
+    note = study.note(
+        rows,
+        lambda run: (
+            (run.group, run.learner, run.variant) == (target, "primitive", "") and options.wants(run.method, methods)
+        ),
+    )
+    note += f" Not evaluated in these runs: {'; '.join(unseen)}." if unseen else ""
     if options.goals == () and goals != list(RELATED.get(target, ())):
         note += " The related goals are those evaluated goals that got the most of the training."
     return Drawn(figure, pl.concat(tables), "", caption, note)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from forethought.experiments.figures.study import Study
 
+SMOOTHED = ("alp", "alp+d+f")
+"""The methods of Appendix E.2."""
+
 
 def single_targets(study: "Study", options: Options) -> Drawn:
     """Figure 1: each method's success on each target."""
@@ -41,14 +44,14 @@ def single_targets(study: "Study", options: Options) -> Drawn:
         "How often the agent reaches the target, measured at intervals along training, when that one goal carries all "
         "of the weight. One panel a target, one line a method: the mean over the training seeds, in a band that "
         "reaches one sample standard deviation up and down.",
-        study.note(scores),
+        study.note(scores, lambda run: run.group != UNIFORM and run.variant == "" and options.wants(run.method)),
     )
 
 
 def smoothed_targets(study: "Study", options: Options) -> Drawn:
     """Figure 12: the same with half of the weight on the target (solid) and with all of it (dashed)."""
     scores = _target_scores(study)
-    methods = options.chosen(scores["method"].unique(), ("alp", "alp+d+f"))
+    methods = options.chosen(scores["method"].unique(), SMOOTHED)
     shares = {variant: settings(variant)["share"] for variant in scores["variant"].unique()}
     looks = {
         (method, variant): Line(method_line(method).colour, (0, (3.5, 1.8)) if share == DEFAULTS["share"] else "-")
@@ -67,7 +70,7 @@ def smoothed_targets(study: "Study", options: Options) -> Drawn:
         "Success on the target along training when the target carries half of the weight and the other goals share "
         "the rest (solid), against all of the weight on the target (dashed). Means over the training seeds, with "
         "bands of one sample standard deviation.",
-        study.note(scores),
+        study.note(scores, lambda run: run.group != UNIFORM and options.wants(run.method, SMOOTHED)),
     )
 
 

@@ -42,3 +42,7 @@ class Options:
             return ordered(self.methods, METHODS)
         default = tuple(default)
         return ordered(available if default == METHODS else available & set(default), METHODS)
+
+    def wants(self, method: str, default: Iterable[str] | None = None) -> bool:
+        """Whether a method belongs to a figure that shows `default` (None: all) unless methods are chosen."""
+        return method in self.methods if self.methods else default is None or method in default

@@ -20,7 +20,7 @@ from forethought.experiments.figures.style import (
     step_axis,
     title,
 )
-from forethought.experiments.figures.variants import settings
+from forethought.experiments.figures.variants import changes_only, settings
 from forethought.experiments.suites.schema import UNIFORM
 
 if TYPE_CHECKING:
@@ -88,15 +88,20 @@ def sensitivity(study: "Study", options: Options) -> Drawn:
         "α at 1), and when the weight α of that potential does (below, L at 2). Under uniform weights success is the "
         "mean over all tasks, otherwise that on the target. Means over the training seeds, with bands of one sample "
         "standard deviation; ALP for comparison.",
-        study.note(scores),
+        study.note(
+            scores,
+            lambda run: (
+                run.learner == "primitive"
+                and run.group in groups
+                and (run.method == FULL or (run.method, run.variant) == (REFERENCE, ""))
+            ),
+        ),
     )
 
 
 def _variants(variants: list[str], name: str) -> list[str]:
     """The variants in which nothing but `name` differs from the default, the default among them, by value."""
-    default = settings("")
-    others = [other for other in default if other != name]
-    kept = [v for v in variants if all(settings(v)[other] == default[other] for other in others)]
+    kept = [variant for variant in variants if changes_only(variant, name)]
     return sorted(kept, key=lambda variant: settings(variant)[name])
 
 

@@ -1,10 +1,11 @@
 """What figures, tables and reports are made from: the records of one suite of runs."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forethought.experiments.figures.names import METHODS, method_name, ordered
 from forethought.experiments.suites import RunSpec, Suite, load_suite
 from forethought.experiments.suites.schema import UNIFORM
 
@@ -45,21 +46,26 @@ class Study:
             f"make them with: {self.command}"
         )
 
-    def note(self, used: "pl.DataFrame") -> str:
-        """What the records are, and whether runs are missing from the comparison.
+    def note(self, used: "pl.DataFrame", wanted: Callable[[RunSpec], bool]) -> str:
+        """What the records are, and how many of the runs that belong to the comparison are missing.
 
         Args:
             used: Columns `RUN` at least: rows of the runs that were used.
+            wanted: Whether a run of the suite belongs to the comparison.
         """
-        runs = set(used.select(RUN).unique().iter_rows())
-        series = {run[:-1] for run in runs}
-        wanted = {(r.group, r.learner, r.method, r.variant, r.seed) for r in self.suite.runs}
-        missing = [run for run in wanted - runs if run[:-1] in series]
-        seeds = len({run[-1] for run in runs})
-        note = f"Suite {self.suite.name} at scale {self.suite.scale} ({self.suite.about}): {_count(runs, 'run')}, "
-        note += f"{seeds} {'seed' if seeds == 1 else 'seeds'}. Made by `{self.command}`."
+        there = set(used.select(RUN).unique().iter_rows())
+        planned = [run for run in self.suite.runs if wanted(run)]
+        missing = [run for run in planned if tuple(getattr(run, name) for name in RUN) not in there]
+        seeds = len({seed for *_, seed in there})
+        note = (
+            f"Suite {self.suite.name} at scale {self.suite.scale} ({self.suite.about}): {_count(len(there), 'run')}, "
+            f"{_count(seeds, 'seed')}. Made by `{self.command}`."
+        )
         if missing:
-            note += f" Not complete: {_count(missing, 'run')} of the methods shown had no evaluation yet."
+            note += f" Not complete: {len(missing)} of {_count(len(planned), 'run')} had no evaluation yet"
+            series = {run[:-1] for run in there}
+            absent = {run.method for run in missing} - {method for _, _, method, _ in series}
+            note += f" (none of {', '.join(map(method_name, ordered(absent, METHODS)))})." if absent else "."
         return note
 
 
@@ -100,6 +106,5 @@ class _Records:
         return RunDirectory(self.out / run.directory).curriculum()
 
 
-def _count(things: Iterable[object], noun: str) -> str:
-    count = len(list(things))
+def _count(count: int, noun: str) -> str:
     return f"{count} {noun if count == 1 else noun + 's'}"

@@ -75,7 +75,10 @@ def uniform_weights(study: "Study", options: Options) -> Drawn:
         "more often than a threshold, for every threshold; at 0 this is the coverage. In either pair the agent of "
         "primitive actions comes first and the one that can call its own behaviour second. Means over the training "
         "seeds, with bands of one sample standard deviation.",
-        study.note(scores) + " The right panels show finished runs only.",
+        study.note(
+            scores, lambda run: run.group == UNIFORM and run.variant == "" and options.wants(run.method, COMPARED)
+        )
+        + " The right panels show finished runs only.",
     )
 
 

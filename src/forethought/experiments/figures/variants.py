@@ -24,3 +24,16 @@ def settings(variant: str) -> dict[str, float]:
             raise ValueError(f"variant is {variant!r}; allowed are {', '.join(DEFAULTS)} =NUMBER, joined by commas")
         found[name] = number
     return found
+
+
+def changes_only(variant: str, *names: str) -> bool:
+    """Whether a variant leaves everything but the named settings as in the main experiments.
+
+    >>> changes_only("L=1", "L", "alpha"), changes_only("share=0.5", "L"), changes_only("gamma=1", "L")
+    (True, False, False)
+    """
+    try:
+        found = settings(variant)
+    except ValueError:
+        return False
+    return all(found[name] == default for name, default in DEFAULTS.items() if name not in names)

@@ -62,7 +62,7 @@ def dynamics(study: Study) -> pl.DataFrame:
     """
     parts = []
     for group, runs in _evaluated(study).items():
-        records = [study.record(run) for run in runs]
+        records = [study.record(run).select("iteration", "task", "effective_share") for run in runs]
         rows = study.evaluations.filter(pl.col("group") == group)
         goals = related_goals(group, pl.concat(records), rows["goal"].unique().to_list())
         goals += [group] * (group in records[0]["task"].unique())

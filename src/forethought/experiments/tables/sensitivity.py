@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from forethought.experiments.figures.names import group_name, ordered
 from forethought.experiments.figures.scores import run_scores
-from forethought.experiments.figures.variants import DEFAULTS, settings
+from forethought.experiments.figures.variants import DEFAULTS, changes_only, settings
 from forethought.experiments.suites.schema import UNIFORM
 from forethought.experiments.tables.formats import Table
 
@@ -29,7 +29,10 @@ def sensitivity_table(study: "Study") -> Table:
 
     from forethought.experiments.results import at_fraction
 
-    ours = study.evaluations.filter((pl.col("method") == METHOD) & (pl.col("learner") == "primitive"))
+    variants = [run.variant for run in study.suite.runs if changes_only(run.variant, "L", "alpha")]
+    ours = study.evaluations.filter(
+        (pl.col("method") == METHOD) & (pl.col("learner") == "primitive") & pl.col("variant").is_in(variants)
+    )
     if not ours.filter(pl.col("variant") != "").height:
         raise study.missing("of ALP+D+F with another L or alpha")
     scores = run_scores(ours)
@@ -60,7 +63,8 @@ def sensitivity_table(study: "Study") -> Table:
         "after a third, two thirds and all of the budget. L is the longest path that downstream potential follows, α "
         "the weight of that potential. Under uniform weights success is the mean over all tasks, otherwise that on the "
         "target.",
-        study.note(scores) + " Where no evaluation falls on a third of the budget, the last one before it counts.",
+        study.note(scores, lambda run: (run.method, run.learner) == (METHOD, "primitive") and run.variant in variants)
+        + " Where no evaluation falls on a third of the budget, the last one before it counts.",
         tuple(numbers),
     )
 
