@@ -9,6 +9,7 @@ replaces, so that a change of the sources that makes it meaningless is an error.
 import argparse
 import atexit
 import functools
+import multiprocessing
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -160,7 +161,8 @@ def notice(mutation: Mutation, recording: Recording, steps: int | None = None) -
 
 def notice_all(path: Path, steps: int | None = None, processes: int = 2) -> Iterator[tuple[Mutation, Mismatch | None]]:
     """Each alteration with the first difference that it makes."""
-    with ProcessPoolExecutor(processes) as pool:
+    # Not forked, as the process may have threads of JAX's.
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         yield from zip(
             MUTATIONS, pool.map(functools.partial(_notice_in_file, path=path, steps=steps), MUTATIONS), strict=True
         )
