@@ -10,10 +10,10 @@
 
 #include "arrays.hpp"
 #include "layout.hpp"
+#include "threads.hpp"
 
 namespace craftax {
 
-inline constexpr int kMaxThreads = 1024;
 inline constexpr std::int64_t kMaxEnvs = 1 << 24;
 inline constexpr std::int64_t kMaxGoals = 1 << 16;
 
@@ -21,7 +21,7 @@ inline std::int32_t in_range(const char* name, nb::handle given, std::int64_t lo
   PyObject* const number = PyNumber_Index(given.ptr());
   if (number == nullptr) {
     PyErr_Clear();
-    mistake(std::string(name) + " is a " + nb::inst_name(given).c_str() + ", but must be an integer");
+    mistake(name, given, "an integer");
   }
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
@@ -31,6 +31,11 @@ inline std::int32_t in_range(const char* name, nb::handle given, std::int64_t lo
            std::to_string(high));
   }
   return static_cast<std::int32_t>(value);
+}
+
+inline nb::dict as_dict(const char* name, nb::handle given) {
+  if (!nb::isinstance<nb::dict>(given)) mistake(name, given, "a dict of arrays");
+  return nb::borrow<nb::dict>(given);
 }
 
 inline void check_range(const char* name, const std::int32_t* values, std::int64_t count, int limit) {

@@ -16,7 +16,9 @@ namespace nb = nanobind;
 [[noreturn]] inline void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
 
 // Raises TypeError.
-[[noreturn]] inline void mistake(const std::string& message) { throw nb::type_error(message.c_str()); }
+[[noreturn]] inline void mistake(const std::string& name, nb::handle given, const std::string& wanted) {
+  throw nb::type_error((name + " is a " + nb::inst_name(given).c_str() + ", but must be " + wanted).c_str());
+}
 
 template <class T>
 struct TypeName;
@@ -57,8 +59,7 @@ class Array {
   Array(const char* name, nb::handle given, const std::int64_t* shape, int axes, bool writable = false) {
     if (PyObject_GetBuffer(given.ptr(), &view_, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
       PyErr_Clear();
-      mistake(std::string(name) + " is a " + nb::inst_name(given).c_str() + ", but must be an array of " +
-              TypeName<T>::kName);
+      mistake(name, given, std::string("an array of ") + TypeName<T>::kName);
     }
     const std::string wanted = std::string(TypeName<T>::kName) + text(shape, axes);
     const char* code = view_.format == nullptr ? "B" : view_.format;
@@ -68,7 +69,9 @@ class Array {
     }
     std::string fault;
     if (std::string(code) != TypeName<T>::kCodes || view_.itemsize != sizeof(T)) {
-      fault = "has elements of type '" + std::string(code) + "', but must be " + wanted;
+      const bool named = nb::hasattr(given, "dtype");
+      const std::string type = named ? nb::str(nb::getattr(given, "dtype")).c_str() : "'" + std::string(code) + "'";
+      fault = "has elements of type " + type + ", but must be " + wanted;
     } else if (!fits) {
       fault = "has shape " + text(view_.shape, view_.ndim) + ", but must be " + wanted;
     } else if (!PyBuffer_IsContiguous(&view_, 'C')) {

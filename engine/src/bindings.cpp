@@ -242,7 +242,7 @@ nb::dict py_export_env(nb::object state, nb::object env) {
 
 nb::dict py_export_all(nb::object state, nb::object out) {
   const StateArray batch(state);
-  Exporter exporter(batch.num_envs(), out.is_none() ? nb::dict() : nb::cast<nb::dict>(out));
+  Exporter exporter(batch.num_envs(), out.is_none() ? nb::dict() : as_dict("out", out));
   for (int env = 0; env < batch.num_envs(); ++env) {
     make_all_floors(batch->state(env));
     exporter.write(batch->state(env), env);
@@ -250,11 +250,11 @@ nb::dict py_export_all(nb::object state, nb::object out) {
   return exporter.fields;
 }
 
-void py_import_env(nb::object state, nb::object env, nb::dict fields) {
+void py_import_env(nb::object state, nb::object env, nb::object fields) {
   const StateArray batch(state);
   State& target = batch->state(in_range("env", env, 0, batch.num_envs() - 1));
   const std::unique_ptr<State> game(new State{});
-  Importer importer(fields);
+  Importer importer(as_dict("fields", fields));
   visit_env_state(*game, importer);
   importer.finish();
   game->generated = (1u << kFloors) - 1;

@@ -17,8 +17,6 @@ using Words = ffi::Buffer<ffi::U32>;
 using Floats = ffi::Buffer<ffi::F32>;
 using Flags = ffi::Buffer<ffi::PRED>;
 
-constexpr int kMaxThreads = 1024;
-
 ffi::Error refuse(const std::string& message) { return ffi::Error::InvalidArgument("craftax_native: " + message); }
 
 ffi::Error check_state(void* bytes, std::size_t size) {

@@ -96,7 +96,13 @@ inline const char* find_fault(const void* bytes, std::size_t size) {
                           header.idle_count <= header.num_envs && header.idle_first >= 0 &&
                           header.idle_first < header.num_envs && header.queued >= header.taken &&
                           header.queued - header.taken <= static_cast<std::uint64_t>(header.queue_capacity);
-  return possible && consistent ? nullptr : "its header is damaged";
+  if (!possible || !consistent) return "its header is damaged";
+  // Games with the player outside of the map would lead the engine astray; check() looks at all the rest.
+  const Batch batch(const_cast<void*>(bytes));
+  for (int env = 0; env < header.num_envs; ++env) {
+    if (!batch.state(env).player.is_somewhere()) return "a game in it is damaged";
+  }
+  return nullptr;
 }
 
 }  // namespace craftax

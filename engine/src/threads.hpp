@@ -11,6 +11,8 @@
 
 namespace craftax {
 
+inline constexpr int kMaxThreads = 1024;
+
 class ThreadPool {
  public:
   // Calls work(piece) for every piece below `pieces`, in the calling thread and up to `threads - 1` more; returns when

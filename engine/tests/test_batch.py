@@ -103,10 +103,20 @@ def with_a_wrong_goal(_: np.ndarray, where: str) -> np.ndarray:
     return changed(states[1], place, len(GOALS))
 
 
+def with_the_player_nowhere(state: np.ndarray) -> np.ndarray:
+    """A state with the last game's player far out of the map: the column lies where two states differ."""
+    fields, states = _core.export_env(state.copy(), N - 1), []
+    for column in (20, 21):
+        states.append(state.copy())
+        _core.import_env(states[-1], N - 1, fields | {"player_position": np.array([7, column], np.int32)})
+    (place,) = np.flatnonzero((states[0] != states[1]) & (states[1] == 21))
+    return changed(states[1], place + 3, 0x70)
+
+
 WRONG = {
     "actions too short": ("actions", lambda a: a[1:], r"actions has shape \[36\], but must be int32\[37\]"),
     "actions of two axes": ("actions", lambda a: a[None], r"actions has shape \[1, 37\]"),
-    "actions of another type": ("actions", lambda a: a.astype(np.int64), "actions has elements of type 'l'"),
+    "actions of another type": ("actions", lambda a: a.astype(np.int64), "actions has elements of type int64"),
     "actions with gaps": ("actions", lambda a: np.repeat(a, 2)[::2], "actions has gaps"),
     "actions in a list": ("actions", lambda a: a.tolist(), "actions is a list, but must be an array of int32"),
     "no actions": ("actions", lambda a: None, "actions is a NoneType"),
@@ -114,10 +124,10 @@ WRONG = {
     "a negative action": ("actions", lambda a: changed(a, 0, -1), "actions contain -1"),
     "cells of another shape": ("cells", lambda a: a[:, :8].copy(), r"cells has shape \[37, 8, 11, 8\]"),
     "cells to be read only": ("cells", read_only, "cells is read-only"),
-    "features in doubles": ("features", lambda a: a.astype(float), "features has elements of type 'd'"),
+    "features in doubles": ("features", lambda a: a.astype(float), "features has elements of type float64"),
     "features in columns": ("features", np.asfortranarray, "features has gaps"),
-    "features in the other byte order": ("features", lambda a: a.astype(">f4"), "features has elements of type '>f'"),
-    "success in bytes": ("success", lambda a: a.view(np.uint8), "success has elements of type 'B'"),
+    "features in the other byte order": ("features", lambda a: a.astype(">f4"), "features has elements of type >f4"),
+    "success in bytes": ("success", lambda a: a.view(np.uint8), "success has elements of type uint8"),
     "terminated of nobody": ("terminated", lambda a: a[:0], r"terminated has shape \[0\]"),
     "truncated to be read only": ("truncated", read_only, "truncated is read-only"),
     "no threads": ("threads", lambda a: 0, "threads is 0, but must be from 1 to 1024"),
@@ -140,7 +150,8 @@ WRONG = {
         lambda a: with_a_wrong_goal(a, "enqueue"),
         "state is damaged",
     ),
-    "a state as integers": ("state", lambda a: a.view(np.int32), "state has elements of type 'i'"),
+    "a state with nobody on any floor": ("state", lambda a: with_the_player_nowhere(a), "a game in it is damaged"),
+    "a state as integers": ("state", lambda a: a.view(np.int32), "state has elements of type int32"),
 }
 
 
@@ -183,7 +194,9 @@ def test_a_batch_that_cannot_be_made_is_refused(given, message):
         (lambda s: _core.export_env(s, N), "env is 37, but must be from 0 to 36"),
         (lambda s: _core.import_env(s, -1, {}), "env is -1"),
         (lambda s: _core.import_env(s, 0, {}), "the field map is missing"),
-        (lambda s: _core.generate(s, keys(N).view(np.int32)), "keys has elements of type 'i'"),
+        (lambda s: _core.generate(s, keys(N).view(np.int32)), "keys has elements of type int32"),
+        (lambda s: _core.export_all(s, []), "out is a list, but must be a dict of arrays"),
+        (lambda s: _core.import_env(s, 0, None), "fields is a NoneType, but must be a dict of arrays"),
         (
             lambda s: _core.step_games(s, full(N, 0), None, np.zeros(N, np.float32), np.zeros(N, bool)),
             "not plain games",
@@ -193,7 +206,7 @@ def test_a_batch_that_cannot_be_made_is_refused(given, message):
 def test_a_call_that_cannot_be_is_refused(call, message):
     state = Played("begin").state
     before = state.copy()
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         call(state)
     np.testing.assert_array_equal(state, before)
 
@@ -214,7 +227,7 @@ def test_episodes_are_queued_in_evaluation_only():
         ("inventory.pickaxe", np.array(5, np.int32), "inventory.pickaxe contains 5"),
         ("melee_mobs.type_id", np.full((9, 3), 8, np.int32), "melee_mobs.type_id contains 8"),
         ("timestep", np.array([1], np.int32), r"timestep has shape \[1\], but must be int32\[\]"),
-        ("player_food", np.array(9.0, np.float32), "player_food has elements of type 'f'"),
+        ("player_food", np.array(9.0, np.float32), "player_food has elements of type float32"),
         ("player_foot", np.array(9, np.int32), "a game has no field player_foot"),
     ],
 )

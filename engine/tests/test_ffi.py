@@ -68,6 +68,13 @@ def test_counts_have_the_same_names():
         (lambda: ffi.step(started("reset"), actions(1)[0, :5]), "actions has 5 elements, but must have 21"),
         (lambda: ffi.step(started("reset")[:-64], actions(1)[0]), "it is not whole"),
         (lambda: ffi.step(_core.new_state(N, GOALS), actions(1)[0]), "state holds plain games"),
+        (lambda: ffi.step(started("reset"), actions(1)), r"actions is int32\[1, 21\], but must be int32 of 1 axes"),
+        (lambda: ffi.step(started("reset"), actions(1)[0].astype(float)), r"actions is float64\[21\]"),
+        (lambda: ffi.step(np.zeros(0, np.uint8), actions(1)[0]), r"state is uint8\[0\], but must be .* not empty"),
+        (
+            lambda: ffi.enqueue(started("begin"), keys(1).view(np.int32), np.zeros(1, np.int32)),
+            r"keys is int32\[1, 2\]",
+        ),
         (lambda: ffi.enqueue(started("reset"), keys(1), np.zeros(1, np.int32)), r"queued after begin\(\)"),
         (lambda: ffi.enqueue(started("begin"), keys(1), np.full(1, 2, np.int32)), "goals contain 2, but must be from"),
         (lambda: ffi.enqueue(started("begin"), keys(31), np.zeros(31, np.int32)), "no room for 31 episodes"),

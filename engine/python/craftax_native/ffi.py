@@ -67,9 +67,12 @@ def step(state: jax.Array, actions: jax.Array, threads: int = 1) -> Step:
         threads: Threads that share the work; the result does not depend on it.
 
     Raises:
+        ValueError: An array has another type or other axes.
         jax.errors.JaxRuntimeError: when the program runs: the state is none of this engine's, or an action is out of
             range. Nothing has been changed then.
     """
+    _require("state", state, jnp.uint8, 1)
+    _require("actions", actions, jnp.int32, 1)
     (n,) = actions.shape
     shapes = [
         _result(state, state.shape, jnp.uint8),
@@ -85,15 +88,20 @@ def enqueue(state: jax.Array, keys: jax.Array, goals: jax.Array) -> jax.Array:
     """Append episodes to the queue of an evaluation: keys uint32[episode, 2] and goal numbers int32[episode].
 
     Raises:
+        ValueError: An array has another type or other axes.
         jax.errors.JaxRuntimeError: when the program runs: the queue has no room, the state is not one of evaluation,
             or a goal number is out of range. Nothing has been changed then.
     """
+    _require("state", state, jnp.uint8, 1)
+    _require("keys", keys, jnp.uint32, 2)
+    _require("goals", goals, jnp.int32, 1)
     shape = _result(state, state.shape, jnp.uint8)
     return jax.ffi.ffi_call("craftax_native_enqueue", shape, input_output_aliases={0: 0})(state, keys, goals)
 
 
 def assignment(state: jax.Array, num_envs: int) -> Assignment:
     """The episode that each of `num_envs` environments is in."""
+    _require("state", state, jnp.uint8, 1)
     shapes = [
         _result(state, (num_envs,), jnp.int32),
         _result(state, (num_envs, 2), jnp.uint32),
@@ -105,9 +113,17 @@ def assignment(state: jax.Array, num_envs: int) -> Assignment:
 
 def counts(state: jax.Array) -> dict[str, jax.Array]:
     """What has happened since the last `reset` or `begin`, as float32 numbers by name."""
+    _require("state", state, jnp.uint8, 1)
     shape = _result(state, (len(COUNTS),), jnp.float32)
     values = jax.ffi.ffi_call("craftax_native_counts", shape)(state)
     return {name: values[index] for index, name in enumerate(COUNTS)}
+
+
+def _require(name: str, array: Any, dtype: Any, axes: int) -> None:
+    if array.dtype != dtype or array.ndim != axes or array.shape[0] == 0:
+        raise ValueError(
+            f"{name} is {array.dtype}{list(array.shape)}, but must be {jnp.dtype(dtype)} of {axes} axes, and not empty"
+        )
 
 
 def _result(state: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.ShapeDtypeStruct:

@@ -73,6 +73,14 @@ struct Player {
 
   CRAFTAX_FN Cell cell() const { return {row, col}; }
   CRAFTAX_FN Cell front() const { return cell() + offset(direction); }
+  CRAFTAX_FN bool is_somewhere() const {
+    return static_cast<unsigned>(floor) < kFloors && in_bounds(cell());
+  }
+  // Ladders of a damaged game may be anywhere, the player must not.
+  CRAFTAX_FN void arrive(int at_row, int at_col) {
+    row = at_most(at_least(at_row, 0), kSize - 1);
+    col = at_most(at_least(at_col, 0), kSize - 1);
+  }
   CRAFTAX_FN int max_health() const { return 8 + strength; }
   CRAFTAX_FN int max_food() const { return 7 + 2 * dexterity; }
   CRAFTAX_FN int max_drink() const { return 7 + 2 * dexterity; }

@@ -34,14 +34,12 @@ CRAFTAX_FN void change_floor(State& state, Action action) {
     player.floor += 1;
     generate_floor(state, player.floor);
     facts = &state.facts[player.floor];
-    player.row = facts->up_row;
-    player.col = facts->up_col;
+    player.arrive(facts->up_row, facts->up_col);
   } else if (action == Action::ascend && under == Item::ladder_up && player.floor > 0) {
     player.floor -= 1;
     generate_floor(state, player.floor);
     facts = &state.facts[player.floor];
-    player.row = facts->down_row;
-    player.col = facts->down_col;
+    player.arrive(facts->down_row, facts->down_col);
   }
   if (player.floor != 0 && !state.has(kEnterFloor[player.floor])) {
     state.earn(kEnterFloor[player.floor]);
