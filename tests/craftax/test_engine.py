@@ -155,14 +155,19 @@ def test_a_bad_argument_is_named(arguments, error, message):
 
 @pytest.mark.parametrize(
     ("goals", "message"),
-    [([0, 4], "contain 4, but must be from 0 to 3"), ([-1, 0], "contain -1"), ([0], r"shape \(1,\)")],
+    [
+        ([0, 4], "contain 4, but must be from 0 to 3"),
+        ([-1, 0], "contain -1"),
+        ([0], r"shape \(1,\)"),
+        ([0.5] * NUM_ENVS, "goals are float64"),
+    ],
 )
 def test_goals_out_of_range_are_named(goals, message):
     env = EngineEnvironment(2, GOALS)
     with pytest.raises(ValueError, match=message):
-        env.reset(jax.random.key(0), jnp.array(goals, jnp.int32))
+        env.reset(jax.random.key(0), np.array(goals))
     with pytest.raises(ValueError, match=message):
-        env.begin(jax.random.split(jax.random.key(0), len(goals)), jnp.array(goals, jnp.int32))
+        env.begin(jax.random.split(jax.random.key(0), len(goals)), np.array(goals))
 
 
 def test_the_queue_refuses_more_than_it_holds_and_training_altogether(env):

@@ -40,8 +40,10 @@ def goal_numbers(goals: Any, count: int, num_goals: int) -> Int[np.ndarray, " ep
         ValueError: They are not `count` integers, or out of range.
     """
     numbers = np.asarray(goals)
-    if numbers.shape != (count,):
-        raise ValueError(f"goals have shape {numbers.shape}, but must be {count} integers, one per episode")
+    if numbers.shape != (count,) or numbers.dtype.kind not in "iu":
+        raise ValueError(
+            f"goals are {numbers.dtype} of shape {numbers.shape}, but must be {count} integers, one per episode"
+        )
     wrong = numbers[(numbers < 0) | (numbers >= num_goals)]
     if wrong.size:
         raise ValueError(f"goals contain {wrong[0]}, but must be from 0 to {num_goals - 1}")
