@@ -266,12 +266,14 @@ def make_plan(
     if evidence and source_block is not None:
         raise ValueError("source_block is set; every evidence query shows all candidates")
     offered = pruning.candidates if pruning else len(tasks)
-    sources = min(offered, len(tasks)) if evidence else source_block or min(64, len(tasks))
-    targets = target_block or min(8 if evidence else 16, len(tasks))
+    if source_block is None:
+        source_block = min(offered if evidence else 64, len(tasks))
+    if target_block is None:
+        target_block = min(8 if evidence else 16, len(tasks))
     for name, value, least in (
         ("repetitions", repetitions, 1),
-        ("source_block", sources, 1),
-        ("target_block", targets, 1),
+        ("source_block", source_block, 1),
+        ("target_block", target_block, 1),
         ("seed", seed, 0),
     ):
         if value < least:
@@ -284,12 +286,12 @@ def make_plan(
         prompts=prompts,
         settings=settings,
         repetitions=tuple(
-            likely_pairs(kind, pruning, sources, targets, seed, r)
+            likely_pairs(kind, pruning, source_block, target_block, seed, r)
             if pruning
-            else all_pairs(kind, len(tasks), sources, targets, seed, r)
+            else all_pairs(kind, len(tasks), source_block, target_block, seed, r)
             for r in range(repetitions)
         ),
-        block_sizes={LISTS[kind]: sources, "target_goals": targets},
+        block_sizes={LISTS[kind]: source_block, "target_goals": target_block},
         seed=seed,
         learner=learner,
         pruning=None
