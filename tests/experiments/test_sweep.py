@@ -398,8 +398,9 @@ def test_a_sweep_that_was_told_to_stop_goes_on_where_it_was(file, suite, tmp_pat
     program = [sys.executable, "-c", "from forethought.cli import main; main()", *command]
     alp, _, perm = plan(suite, out)
     # What the first process compiles, the others find.
-    cached = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "jax"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    settings = {"env": os.environ | cached, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    environment = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "jax")} | os.environ
+    environment["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    settings = {"env": environment, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(program, **settings) as first:
         metrics = alp.path / "metrics.jsonl"
         while not metrics.exists() and first.poll() is None:
