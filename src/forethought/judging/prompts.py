@@ -62,17 +62,22 @@ class Prompts:
         Args:
             choices: id and text of the goals to choose from, in the order to show them.
             targets: id and text of the goals to judge, likewise.
+
+        Raises:
+            ValueError: the template fails.
         """
-        return _compile(self.kind, self.template).render(
-            {
-                "domain_name": self.domain_name,
-                "environment": self.environment,
-                "goal_suite": self.goal_suite,
-                "learner": self.learner,
-                LISTS[self.kind]: _listed(choices),
-                "target_goals": _listed(targets),
-            }
-        )
+        seen = {
+            "domain_name": self.domain_name,
+            "environment": self.environment,
+            "goal_suite": self.goal_suite,
+            "learner": self.learner,
+            LISTS[self.kind]: _listed(choices),
+            "target_goals": _listed(targets),
+        }
+        try:
+            return _compile(self.kind, self.template).render(seen)
+        except Exception as error:  # a template is a program of the user's
+            raise ValueError(f"the {self.kind} template fails: {error}; a goal has id and goal (its text)") from error
 
 
 def default_template(kind: str) -> str:
