@@ -69,7 +69,7 @@ def test_a_template_that_cannot_serve_is_refused(template, message):
 
 def test_a_template_reaches_nothing_but_its_variables():
     made = prompts(GOALS + TARGETS + "{{ environment.__class__.__mro__ }}")
-    with pytest.raises(ValueError, match="access to attribute '__class__' .* is unsafe"):
+    with pytest.raises(ValueError, match=r"access to attribute '__class__' .* is unsafe"):
         made.render([], [])
 
 
