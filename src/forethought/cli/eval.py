@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
@@ -48,6 +49,8 @@ def evaluate(
     wanted = tuple(part for goal in goals for part in goal.split(",") if part)
     if trace is not None and len(wanted) != 1:
         raise UsageError(f"--trace shows an episode of one goal; name it with --goals (got {len(wanted)})")
+    if trace is not None and (Path(trace).is_dir() or not Path(trace).parent.is_dir()):
+        raise UsageError(f"--trace: {trace} given; allowed is a file in a folder that exists")
     changes: dict[str, Any] = {"device": device, "evaluation.goals": wanted}
     if env is not None:
         changes["environment.backend"] = env
