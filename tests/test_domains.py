@@ -39,6 +39,12 @@ def test_without_a_target_all_goals_count_the_same():
     assert len(set(domain.tasks.weights.tolist())) == 1
 
 
+@pytest.mark.parametrize("learner", ["primitive", "subroutines"])
+def test_the_graphs_are_those_judged_for_the_learner(learner: str):
+    domain = load_domain(load_config("paper", overrides={"learner": learner, "embeddings": "minilm"}))
+    assert domain.connectivity.provenance.learner == domain.feasibility.provenance.learner == learner
+
+
 @pytest.mark.parametrize("field", ["tasks.goals", "evaluation.goals"])
 def test_an_unknown_goal_is_named_with_its_field(field: str):
     with pytest.raises(ConfigError, match=rf"{field}: 'stome' given.*did you mean stone\?"):
