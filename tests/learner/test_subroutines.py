@@ -1,5 +1,6 @@
 """Calls of learned behaviour: their deadlines, the policy relative to its reference, what learns from them."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import equinox as eqx
@@ -10,7 +11,8 @@ import pytest
 
 from forethought.environment import Assignment, CellTable, Observation, ObservationSpec, Outcome
 from forethought.learner import NetworkConfig
-from forethought.learner.acting import empty_memory, evaluate_step
+from forethought.learner.acting import Step, empty_memory, evaluate_step, sample
+from forethought.learner.learner import _call_counts
 from forethought.learner.network import Conditioning, make_network
 from forethought.learner.ppo import loss, make_batch
 from forethought.learner.rollout import Experience, collect
@@ -181,6 +183,7 @@ def test_the_rollout_follows_the_rules_of_calls(played):
             if expected.remaining[0]:
                 assert experience.calls.goal[t, env] == expected.goal[0]
             expected = follow(expected, jnp.asarray([choice[t, env]]), ACTIONS)
+            assert experience.called[t, env] == expected.used[0]
             expected = hang_up(expected, jnp.asarray([done[t, env]]))
 
 
@@ -197,9 +200,65 @@ def test_training_sees_what_acting_saw_with_calls_across_windows_and_episodes(ca
     window = jax.jit(lambda n, *a: n.window(*a))
     logits, value = window(state.network, batch.observation, terms, batch.memory, batch.age)
     reference = log_reference(rollout.eligible, ACTIONS)
-    log_probs = jnp.take_along_axis(log_policy(logits, reference), batch.choice[..., None], axis=-1)[..., 0]
+    all_log_probs = log_policy(logits, reference)
+    log_probs = jnp.take_along_axis(all_log_probs, batch.choice[..., None], axis=-1)[..., 0]
     assert jnp.abs(log_probs - batch.log_prob).max() < 1e-5
     assert jnp.abs(value - batch.value).max() < 1e-5
+
+    # The loss looks at the same, and its means run over the decisions outside calls.
+    advantage = jnp.arange(batch.choice.size, dtype=jnp.float32).reshape(batch.choice.shape) / batch.choice.size
+    known = batch._replace(target=batch.value, advantage=advantage)
+    total, means = jax.jit(lambda n, b: loss(n, b, learner.goal_embeddings, reference, config))(state.network, known)
+    assert means["ratio_error"] < 1e-5
+    assert means["value_loss"] < 1e-9
+    outside = ~np.asarray(batch.calls.inside)
+    penalty = np.asarray(divergence(all_log_probs, reference), np.float64)[outside].mean()
+    gain = np.asarray(advantage, np.float64)[outside].mean()
+    np.testing.assert_allclose(means["reference_divergence"], penalty, rtol=1e-4)
+    np.testing.assert_allclose(means["policy_loss"], -gain, rtol=1e-4)
+    np.testing.assert_allclose(total, config.entropy_coefficient * penalty - gain, rtol=1e-4)
+
+
+def test_a_call_goes_on_in_the_next_rollout(caller, played):
+    learner, state = caller
+    _, following, _, last_value = played
+    assert following.calls.inside.any()
+    run = jax.jit(lambda n, r, k: collect(learner.environment, n, r, learner.goal_embeddings, k, 2))
+    _, experience, _ = run(state.network, following, jax.random.key(7))
+    assert (experience.calls.remaining[0] == following.calls.remaining).all()
+    assert (experience.calls.goal[0] == following.calls.goal)[following.calls.inside].all()
+    assert (experience.calls.used[0] == following.calls.used).all()
+    assert jnp.abs(experience.value[0] - last_value).max() < 1e-5
+
+
+def test_a_call_executes_the_action_that_does_nothing(caller):
+    network = replace(caller[1].network, noop_action=2)
+    wanted = jnp.asarray([3, _call(6), _call(0), 0])
+    logits = 100 * jax.nn.one_hot(wanted, ACTIONS + GOALS)
+    step = Step(logits, jnp.zeros(4), empty_memory(network, 4), jnp.zeros((2, 4, 16)))
+    reference = log_reference(jnp.ones(GOALS, bool), ACTIONS)
+    chosen = sample(network, step, reference, jax.random.split(jax.random.key(0), 4))
+    assert chosen.choice.tolist() == wanted.tolist()
+    assert chosen.action.tolist() == [3, 2, 2, 0]
+    assert chosen.memory.calls.remaining.tolist() == [0, CALL_STEPS, CALL_STEPS, 0]
+
+
+def test_the_metrics_count_calls_and_the_episodes_with_one(played):
+    # The first episode calls and succeeds three steps after it has returned; the second one does not call; the third
+    # calls, and calls again meanwhile, in the step in which it fails.
+    choice = jnp.zeros(60, jnp.int32).at[jnp.asarray([4, 50, 55])].set(_call(1))
+    remaining = jnp.zeros(60, jnp.int32).at[5:37].set(jnp.arange(32, 0, -1)).at[51:56].set(jnp.arange(32, 27, -1))
+    called = jnp.zeros(60, bool).at[4:40].set(True).at[50:56].set(True)
+    success = jnp.zeros(60, bool).at[39].set(True).at[45].set(True)
+    failure = jnp.zeros(60, bool).at[55].set(True)
+    experience = played[2]._replace(
+        choice=choice[:, None],
+        calls=Calls(*(x[:, None] for x in (choice, remaining, called))),
+        called=called[:, None],
+        outcome=Outcome(*(x[:, None] for x in (success, failure, jnp.zeros(60, bool)))),
+    )
+    counts = {name: int(count) for name, count in _call_counts(experience, ACTIONS).items()}
+    assert counts == {"calls": 3, "steps_in_calls": 33 + 6, "episodes_with_call": 2, "successes_with_call": 1}
 
 
 def test_the_actor_is_told_the_active_goal_and_the_critic_both_and_the_time(caller):
@@ -316,6 +375,7 @@ def test_no_call_survives_a_new_start_and_eligibility_is_data(caller):
     state = jax.tree.map(jnp.copy, state)
     state, rollout, report = update(state, rollout, jax.random.key(2))
     assert rollout.calls.inside.any()
+    assert report.metrics["first_ratio_error"] < 1e-5
     assert int(report.calls.sum()) == int(report.metrics["calls"]) > 0
     again = learner.begin(jax.random.key(1), np.arange(4), np.arange(GOALS) == 3)
     assert not again.calls.inside.any()
@@ -323,7 +383,9 @@ def test_no_call_survives_a_new_start_and_eligibility_is_data(caller):
     state, again, report = update(state, again, jax.random.key(2))
     assert int(report.calls[3]) == int(report.metrics["calls"])
     none = learner.begin(jax.random.key(1), np.arange(4))
+    assert report.metrics["first_ratio_error"] < 1e-5
     state, none, report = update(state, none, jax.random.key(2))
+    assert report.metrics["first_ratio_error"] < 1e-5
     assert int(report.metrics["calls"]) == int(report.metrics["steps_in_calls"]) == 0
     assert learner._update._cache_size() == 1
 
