@@ -95,6 +95,27 @@ def test_draws_near_the_edges_of_shares(library):
     assert ideal < 0.98 * ROUNDS * BATCH, "these draws are to be hard: real numbers give other cells"
 
 
+def test_the_draws_of_those_random_keys_that_fall_nearest_to_an_edge(library):
+    def choose(key, mask):
+        return jax.random.choice(key, jnp.arange(CELLS), (1,), p=mask / jnp.sum(mask))[0]
+
+    rng = np.random.default_rng(2)
+    keys = rng.integers(0, 2**32, (2**20, 2), np.uint32)
+    u = np.empty(len(keys), np.float32)
+    call(library.uniforms, len(keys), keys, u)
+    masks = random_masks(rng, 0)[::32]
+    nearest, ideal = [], []
+    for count in masks.sum(axis=1):
+        places = (1 - u).astype(float) * count
+        nearest.append(np.argpartition(abs(places - np.rint(places)), 32)[:32])
+        ideal.append(np.ceil(places[nearest[-1]]))
+    masks, drawn = np.repeat(masks, 32, axis=0), np.concatenate(nearest)
+    expected = np.asarray(jax.jit(jax.vmap(choose))(keys[drawn], masks))
+    np.testing.assert_array_equal(chosen_cells(library, EQUAL_SHARES, masks, u[drawn]), expected)
+    ranks = np.cumsum(masks, axis=1)[np.arange(BATCH), expected]
+    assert (ranks == np.concatenate(ideal)).mean() < 0.95, "these draws are to be hard: real numbers give other cells"
+
+
 @pytest.mark.parametrize("n", [8, 17, 300, CELLS])
 def test_any_weights(library, n):
     program = jax.jit(jax.vmap(reference))
