@@ -8,15 +8,17 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import polars
 import pytest
 from polars.testing import assert_frame_equal
 
 from forethought import checkpoint
+from forethought.cli.eval import evaluate
 from forethought.config import load_config
 from forethought.domains import choose_backend
 from forethought.progress import SilentReporter
 from forethought.rundir import WALL_TIME_FIELDS, RunDirectory
-from forethought.training import _signals, train
+from forethought.training import _signals, eligible_goals, train
 
 TINY = {
     "iterations": 6, "checkpoint_minutes": 0, "curriculum.warmup": 2,
@@ -179,11 +181,34 @@ def test_a_run_with_subroutines_records_its_calls_and_continues_exactly(tmp_path
     config = tiny(learner="subroutines", **{"evaluation.episodes": 2})
     train(config, tmp_path / "whole", reporter=SilentReporter())
     calls = RunDirectory(tmp_path / "whole").curriculum().group_by("task").sum()
-    assert calls["calls"].sum() == RunDirectory(tmp_path / "whole").metrics()["learner/calls"].sum() > 0
+    run = RunDirectory(tmp_path / "whole")
+    assert calls["calls"].sum() == run.metrics()["learner/calls"].sum() > 0
+    rows, evaluations = run.curriculum(), run.evaluations()
+    assert (rows.filter(rows["success_rate"] < 1 / 3)["calls"] == 0).all()
+    assert (run.metrics()["learner/steps_in_calls"] >= run.metrics()["learner/calls"]).all()
+    # Nothing is known before the first iteration, so nothing can be called.
+    untrained = evaluations["iteration"] == 0
+    assert evaluations.filter(untrained)["episodes_with_call"].sum() == 0
+    assert evaluations.filter(~untrained)["episodes_with_call"].sum() > 0
     stopped = train(config, tmp_path / "cut", reporter=At(4, send(signal.SIGTERM)))
     assert (stopped.iteration, stopped.interrupted) == (4, True)
     train(config, tmp_path / "cut", resume=True, reporter=SilentReporter())
     assert_same_runs(tmp_path / "cut", tmp_path / "whole")
+
+    # Measured again, the agent calls the same goals in the same episodes.
+    assert evaluate(str(run.path), device="cpu") == 0
+    assert_frame_equal(polars.read_parquet(run.path / "eval.parquet"), evaluations.tail(len(calls)))
+    assert evaluate(str(run.path), ("gem",), trace=str(tmp_path / "trace.jsonl"), device="cpu") == 0
+    header = json.loads((tmp_path / "trace.jsonl").read_text().splitlines()[0])
+    found = checkpoint.load_latest(run.checkpoints)
+    assert found is not None
+    known = eligible_goals(found.arrays["curriculum"]["success_rate"])
+    assert header["eligible"] == [goal for goal, is_known in zip(rows["task"], known, strict=False) if is_known]
+
+
+def test_goals_may_be_called_from_a_third_on():
+    rates = np.array([0.0, np.nextafter(1 / 3, 0), 1 / 3, 0.5, 1.0])
+    assert eligible_goals(rates).tolist() == [False, False, True, True, True]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2])
