@@ -1,5 +1,6 @@
 """Files that are either whole or not there."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ from pathlib import Path
 def replacing(path: str | Path) -> Iterator[Path]:
     """A temporary path that takes the place of `path` once it is written and on disk; an error leaves the old file."""
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "its folder does not exist", str(path))
     temporary = path.with_name(f".{path.name}.writing")
     try:
         yield temporary

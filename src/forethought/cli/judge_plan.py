@@ -131,7 +131,8 @@ def _costs(
         url = base_url if number == 0 else None
         listed = Price(*price) if price and number == 0 else price_of(model, url)
         if listed is None:
-            unknown.append(f"{model}: price unknown; give --price, or install forethought[llm] for the price list")
+            hint = "give --price" if url else "give --price, or install forethought[llm] for the price list"
+            unknown.append(f"{model}: price unknown; {hint}")
             continue
         costs = [listed.of(total.usage(thoughts)) for thoughts in THOUGHTS]
         batch = f"{costs[0] * BATCH:.2f} to {costs[-1] * BATCH:.2f}" if provider_of(model, url).batches else "none"
