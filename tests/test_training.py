@@ -178,7 +178,8 @@ def test_a_signal_saves_and_a_damaged_checkpoint_is_passed_over(whole, tmp_path)
 
 
 def test_a_run_with_subroutines_records_its_calls_and_continues_exactly(tmp_path):
-    config = tiny(learner="subroutines", **{"evaluation.episodes": 2})
+    # Episodes are under way, and calls in them, when an iteration ends.
+    config = tiny(learner="subroutines", **{"evaluation.episodes": 2, "environment.episode_limit": 11})
     train(config, tmp_path / "whole", reporter=SilentReporter())
     calls = RunDirectory(tmp_path / "whole").curriculum().group_by("task").sum()
     run = RunDirectory(tmp_path / "whole")
