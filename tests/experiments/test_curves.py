@@ -33,6 +33,7 @@ def make_run(path: Path, iterations: int = 6) -> RunDirectory:
                 "selections": [1, 1, 1],
                 "episodes": [3, 3, 3],
                 "successes": [1.0, 0.0, 2.0],
+                "calls": [0, 0, 0],
             },
         )
     run.flush()
@@ -45,6 +46,8 @@ def make_run(path: Path, iterations: int = 6) -> RunDirectory:
                 "episodes": [4] * 2,
                 "successes": [int(4 * rate)] * 2,
                 "first_step_successes": [0] * 2,
+                "episodes_with_call": [0] * 2,
+                "successes_with_call": [0] * 2,
                 "success_rate": [rate] * 2,
                 "wilson_low": [max(rate - 0.3, 0)] * 2,
                 "wilson_high": [rate + 0.3] * 2,
