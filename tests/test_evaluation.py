@@ -167,7 +167,7 @@ def test_wilson_refuses_impossible_counts(successes, episodes):
 def test_columns_match_the_record():
     from forethought.rundir import EVALUATION_COLUMNS
 
-    result = EvaluationResult(("a",), np.array([4]), np.array([1]), np.array([0]))
+    result = EvaluationResult(("a",), *(np.array([count]) for count in (4, 1, 0, 2, 1)))
     columns = result.columns(3, 2**40)
     assert list(columns) == list(EVALUATION_COLUMNS)
     assert columns["steps"] == [2**40]

@@ -16,7 +16,12 @@ def run(tmp_path):
 
 def curriculum_rows(iteration, tasks=("a", "b")):
     rows = {name: np.full(len(tasks), iteration / 2) for name, kind in CURRICULUM_COLUMNS.items() if kind == "Float64"}
-    return rows | {"task": list(tasks), "selections": [iteration, 0], "episodes": np.array([3, 4]), "calls": [0, iteration]}
+    return rows | {
+        "task": list(tasks),
+        "selections": [iteration, 0],
+        "episodes": np.array([3, 4]),
+        "calls": [0, iteration],
+    }
 
 
 def evaluation_rows(iteration):
