@@ -1,6 +1,7 @@
 """The learner: what it knows, how it starts, and one update."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -89,10 +90,12 @@ class Learner:
         )
         self._init = jax.jit(self._make_state)
         if steps_on_host(environment) if host_loop is None else host_loop:
-            self._collect_on_host = HostCollector(environment, ppo.rollout_length)
-            self._learn_all = jax.jit(self._learn_from, donate_argnums=0)
-            self._update: Callable[..., Any] = self._run_update_on_host
+            self._collect: Callable[..., Any] = HostCollector(environment, ppo.rollout_length)
+            self._learn: Callable[..., Any] = jax.jit(self._learn_from, donate_argnums=0)
+            self._update: Callable[..., Any] = self._run_update
         else:
+            self._collect = partial(collect, environment, length=ppo.rollout_length)
+            self._learn = self._learn_from
             self._update = jax.jit(self._run_update, donate_argnums=(0, 1))
 
     def init(self, key: Key[Array, ""]) -> LearnerState:
@@ -216,24 +219,8 @@ class Learner:
         key: Key[Array, ""],
     ) -> tuple[LearnerState, Rollout, Update]:
         acting_key, shuffle_key = jax.random.fold_in(key, 0), jax.random.fold_in(key, 1)
-        following, experience, last_value = collect(
-            self.environment, state.network, rollout, goal_embeddings, acting_key, self.ppo.rollout_length
-        )
-        state, update = self._learn_from(
-            state, experience, rollout._replace(environment=None), last_value, goal_embeddings, shuffle_key
-        )
-        return state, following, update
-
-    def _run_update_on_host(
-        self,
-        state: LearnerState,
-        rollout: Rollout,
-        goal_embeddings: Float[Array, "goal goal_width"],
-        key: Key[Array, ""],
-    ) -> tuple[LearnerState, Rollout, Update]:
-        acting_key, shuffle_key = jax.random.fold_in(key, 0), jax.random.fold_in(key, 1)
-        following, experience, last_value = self._collect_on_host(state.network, rollout, goal_embeddings, acting_key)
-        state, update = self._learn_all(
+        following, experience, last_value = self._collect(state.network, rollout, goal_embeddings, acting_key)
+        state, update = self._learn(
             state, experience, rollout._replace(environment=None), last_value, goal_embeddings, shuffle_key
         )
         return state, following, update
