@@ -6,7 +6,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 ENGINE := engine/pyproject.toml engine/CMakeLists.txt $(shell find engine/src engine/python -type f -not -name '*.pyc')
 
-.PHONY: demo test lint types unit format setup clean
+.PHONY: demo test lint types unit docs linkcheck format setup clean
 
 demo: setup
 	$(BIN)/forethought demo
@@ -14,8 +14,8 @@ demo: setup
 test: lint types unit
 
 lint: setup
-	$(BIN)/ruff check src tests benchmarks tools engine
-	$(BIN)/ruff format --check src tests benchmarks tools engine
+	$(BIN)/ruff check src tests benchmarks docs tools engine
+	$(BIN)/ruff format --check src tests benchmarks docs tools engine
 
 types: setup
 	$(BIN)/pyright
@@ -23,9 +23,18 @@ types: setup
 unit: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
+# The site, in docs/build/html; a warning or a link inside it that leads nowhere is an error.
+docs: setup
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --quiet --jobs auto docs docs/build/html
+	$(BIN)/python docs/check_links.py docs/build/html
+
+# The links that lead elsewhere; needs a network.
+linkcheck: setup
+	$(BIN)/python -m sphinx --builder linkcheck --quiet docs docs/build/linkcheck
+
 format: setup
-	$(BIN)/ruff check --fix src tests benchmarks tools engine
-	$(BIN)/ruff format src tests benchmarks tools engine
+	$(BIN)/ruff check --fix src tests benchmarks docs tools engine
+	$(BIN)/ruff format src tests benchmarks docs tools engine
 
 setup: .venv/ready .venv/engine
 
