@@ -83,7 +83,7 @@ def test_episodes_are_those_played_one_by_one():
     step, play = jax.jit(environment.step), jax.jit(act)
     goals = jnp.array([3], jnp.int32)
     successes = 0
-    for key in jax.random.wrap_key_data(evaluator._keys[0]):
+    for key in jax.random.wrap_key_data(evaluator._player.keys[0]):
         state, observation = environment.begin(key[None], goals)
         memory = empty_memory(network(), 1)
         for time in range(LIMIT):

@@ -113,12 +113,43 @@ def wilson_interval(
     return np.where(k == 0, 0.0, np.clip(centre - half, 0, 1)), np.where(k == n, 1.0, np.clip(centre + half, 0, 1))
 
 
-class Evaluator:
-    """Evaluates agents of one architecture in one domain; compiles once, however often it runs."""
+class Decision(NamedTuple):
+    """What a player does in one step of all environments."""
+
+    action: Int[Array, " env"]
+    memory: Any
+    """What it remembers for the next step, as it likes."""
+    used: Bool[Array, " env"]
+    """Whether it has called a subroutine in the episode."""
+
+
+@runtime_checkable
+class Player(Protocol):
+    """Who plays: what `Evaluator` makes of a learner, and `forethought.evaluate` of a function.
+
+    What it decides by is passed in at every call, so that agents of one kind share a compiled program.
+    """
+
+    @property
+    def compiled(self) -> bool:
+        """Whether `decide` may be compiled; otherwise it is called on the host, step by step."""
+        ...
+
+    def begin(self, agent: Any, num_envs: int) -> Any:
+        """The memory before the first step."""
+        ...
+
+    def decide(self, agent: Any, memory: Any, observation: Observation, episode: Assignment) -> Decision:
+        """Choose an action in each environment; an episode whose `step` is 0 has nothing to remember."""
+        ...
+
+
+class EpisodePlayer:
+    """Plays the same episodes of some goals with any agent of one kind; compiles once, however often it plays."""
 
     def __init__(
         self,
-        learner: Agent,
+        player: Player,
         make_environment: Callable[..., BatchedEnvironment],
         goal_ids: Sequence[str],
         *,
@@ -128,12 +159,12 @@ class Evaluator:
         seed: int = 0,
         chunk: int = 64,
     ):
-        """Set an evaluation up.
+        """Set the episodes up.
 
         Args:
-            learner: Whose networks will be evaluated.
+            player: Who plays them.
             make_environment: `make_environment(num_envs, queue_capacity=...)` gives the domain's environment.
-            goal_ids: Ids of all goals of the environment and of the learner's embeddings, in their order.
+            goal_ids: Ids of all goals of the environment, in their order.
             goals: Positions in `goal_ids` to evaluate; None for all.
             episodes: Episodes of each goal; the first ones started count, however long they take.
             num_envs: Environments that act side by side (fewer if there are not so many episodes).
@@ -153,39 +184,33 @@ class Evaluator:
             raise ValueError(f"evaluation goals are {list(self.goals)}; allowed are 0 to {len(goal_ids) - 1}")
         self.goal_ids = tuple(goal_ids[goal] for goal in self.goals)
         self.episodes = episodes
+        self.keys = episode_keys(seed, self.goal_ids, episodes)
         self._chunk = chunk
-        self._learner = learner
+        self._player = player
         self._slots = min(num_envs, len(self.goals) * episodes)
         self._block = -(-self._slots // 4)
         self._environment = make_environment(self._slots, queue_capacity=2 * self._slots)
-        self._keys = episode_keys(seed, self.goal_ids, episodes)
-        if steps_on_host(self._environment):
+        on_host = steps_on_host(self._environment)
+        if on_host or not player.compiled:
             self._assignment = jax.jit(self._environment.assignment)
             self._step = jax.jit(self._environment.step, donate_argnums=0)
-            self._decide = jax.jit(decide)
+            self._decide = jax.jit(player.decide) if player.compiled else player.decide
+            self._environments_on = jax.devices("cpu")[0] if on_host else None
             self._advance: Callable[..., Any] = self._advance_chunk_on_host
         else:
             self._advance = jax.jit(self._advance_chunk, donate_argnums=0)
-        self._empty_memory = jax.jit(empty_memory, static_argnums=1)
+        self._begin = jax.jit(player.begin, static_argnums=1) if player.compiled else player.begin
 
-    def run(
-        self,
-        state: Any,
-        eligible: Bool[Array | np.ndarray, " goal"] | None = None,
-        *,
-        stop: Callable[[], bool] = lambda: False,
-    ) -> EvaluationResult | None:
-        """Evaluate one agent.
+    def play(self, agent: Any, *, stop: Callable[[], bool] = lambda: False) -> EvaluationResult | None:
+        """Play all episodes.
 
         Args:
-            state: The learner's state; it is only read.
-            eligible: Which goals a learner with calls may call; by default none.
+            agent: What the player decides by; it is only read.
             stop: Asked after every chunk; when it says yes, the evaluation is given up.
 
         Returns:
             The outcome, or None if it was given up.
         """
-        agent = (self._learner.network(state), self._learner.callable_goals(eligible))
         total = len(self.goals) * self.episodes
         outcome = np.full(total, _PENDING, np.int8)
         first_step, called = np.zeros(total, bool), np.zeros(total, bool)
@@ -205,7 +230,7 @@ class Evaluator:
 
     def _wave(
         self,
-        agent: tuple[Any, Any],
+        agent: Any,
         pending: np.ndarray,
         outcome: np.ndarray,
         first_step: np.ndarray,
@@ -224,11 +249,11 @@ class Evaluator:
         blocks = -(-max(0, len(pending) - self._slots) // self._block)
         queue = np.resize(pending, self._slots + blocks * self._block)
         place, number = queue % len(self.goals), queue // len(self.goals)
-        keys, goals = self._keys[place, number], np.asarray(self.goals, np.int32)[place]
+        keys, goals = self.keys[place, number], np.asarray(self.goals, np.int32)[place]
         identity = {(int(g), k.tobytes()): index for index, g, k in zip(queue, goals, keys, strict=True)}
 
         first = _episodes(keys, goals, slice(0, self._slots))
-        carry = (*self._environment.begin(*first), self._empty_memory(agent[0], self._slots))
+        carry = (*self._environment.begin(*first), self._begin(agent, self._slots))
         queued, finished, active = self._slots, 0, self._slots
         while active and (outcome[pending] == _PENDING).any():
             while queued < len(queue) and queued - finished - active + self._block <= self._environment.queue_capacity:
@@ -248,32 +273,91 @@ class Evaluator:
         return True
 
     def _advance_chunk(self, carry: Any, agent: Any) -> tuple[Any, Any]:
-        environment, embeddings = self._environment, self._learner.goal_embeddings
+        environment = self._environment
 
         def advance(carry: Any, _: None) -> tuple[Any, Any]:
             state, observation, memory = carry
             episode = environment.assignment(state)
-            action = decide(agent, memory, observation, episode, embeddings)
-            state, observation, outcome = environment.step(state, action.action)
-            return (state, observation, action.memory), _trace(episode, action, outcome)
+            decision = self._player.decide(agent, memory, observation, episode)
+            state, observation, outcome = environment.step(state, decision.action)
+            return (state, observation, decision.memory), _trace(episode, decision, outcome)
 
         carry, trace = jax.lax.scan(advance, carry, None, length=self._chunk)
         return carry, (*trace, environment.assignment(carry[0]).active.sum())
 
     def _advance_chunk_on_host(self, carry: Any, agent: Any) -> tuple[Any, Any]:
-        """The same with environments that step on the host while the network computes on another device."""
-        embeddings = self._learner.goal_embeddings
+        """The same with a step at a time: environments on the host, a network on another device, or any function."""
         state, observation, memory = carry
-        device = next(iter(memory.age.devices()))
+        (device,) = jnp.zeros(()).devices()
         traces = []
         for _ in range(self._chunk):
             episode = self._assignment(state)
-            action = self._decide(agent, memory, *jax.device_put((observation, episode), device), embeddings)
-            memory = action.memory
-            state, observation, outcome = self._step(state, jax.device_put(action.action, jax.devices("cpu")[0]))
-            traces.append([np.asarray(item) for item in _trace(episode, action, outcome)])
+            decision = self._decide(agent, memory, *jax.device_put((observation, episode), device))
+            memory = decision.memory
+            state, observation, outcome = self._step(state, jax.device_put(decision.action, self._environments_on))
+            traces.append([np.asarray(item) for item in _trace(episode, decision, outcome)])
         active = self._assignment(state).active.sum()
         return (state, observation, memory), (*(np.stack(items) for items in zip(*traces, strict=True)), active)
+
+
+class Evaluator:
+    """Evaluates agents of one architecture in one domain; compiles once, however often it runs."""
+
+    def __init__(
+        self,
+        learner: Agent,
+        make_environment: Callable[..., BatchedEnvironment],
+        goal_ids: Sequence[str],
+        **settings: Any,
+    ):
+        """Set an evaluation up.
+
+        Args:
+            learner: Whose networks will be evaluated.
+            make_environment: `make_environment(num_envs, queue_capacity=...)` gives the domain's environment.
+            goal_ids: Ids of all goals of the environment and of the learner's embeddings, in their order.
+            **settings: `goals`, `episodes`, `num_envs`, `seed` and `chunk`, as of `EpisodePlayer`.
+
+        Raises:
+            ValueError: If a number is not positive, or a goal is unknown or named twice.
+        """
+        self._learner = learner
+        self._player = EpisodePlayer(_Network(learner.goal_embeddings), make_environment, goal_ids, **settings)
+
+    def run(
+        self,
+        state: Any,
+        eligible: Bool[Array | np.ndarray, " goal"] | None = None,
+        *,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> EvaluationResult | None:
+        """Evaluate one agent.
+
+        Args:
+            state: The learner's state; it is only read.
+            eligible: Which goals a learner with calls may call; by default none.
+            stop: Asked after every chunk; when it says yes, the evaluation is given up.
+
+        Returns:
+            The outcome, or None if it was given up.
+        """
+        return self._player.play((self._learner.network(state), self._learner.callable_goals(eligible)), stop=stop)
+
+
+class _Network:
+    """A learner's network as a player; an agent is the network, and which goals may be called."""
+
+    compiled = True
+
+    def __init__(self, goal_embeddings: Float[Array, "goal width"]):
+        self._embeddings = goal_embeddings
+
+    def begin(self, agent: Any, num_envs: int) -> Memory:
+        return empty_memory(agent[0], num_envs)
+
+    def decide(self, agent: Any, memory: Memory, observation: Observation, episode: Assignment) -> Decision:
+        chosen = decide(agent, memory, observation, episode, self._embeddings)
+        return Decision(chosen.action, chosen.memory, chosen.memory.calls.used)
 
 
 def decide(
@@ -291,14 +375,13 @@ def decide(
     network, eligible = agent
     # An environment that idled has seen steps that belong to no episode.
     memory = forget(memory, episode.step == 0)
-    keys = _action_keys(episode.key, episode.step)
+    keys = action_keys(episode.key, episode.step)
     return act(network, memory, observation, episode.goal, embeddings, keys, eligible)
 
 
-def _trace(episode: Assignment, action: Action, outcome: Outcome) -> tuple[Array, ...]:
+def _trace(episode: Assignment, decision: Decision, outcome: Outcome) -> tuple[Array, ...]:
     """What the host needs of a step."""
-    used = action.memory.calls.used
-    return outcome.done, outcome.success, episode.goal, jax.random.key_data(episode.key), episode.step, used
+    return outcome.done, outcome.success, episode.goal, jax.random.key_data(episode.key), episode.step, decision.used
 
 
 def evaluate(
@@ -322,6 +405,12 @@ def episode_keys(seed: int, goal_ids: Sequence[str], episodes: int) -> UInt32[np
     return np.asarray(jax.random.key_data(_episode_keys(root, labels, episodes)))
 
 
+def action_keys(keys: Key[Array, " env"], steps: Int[Array, " env"]) -> Key[Array, " env"]:
+    """The random keys of the actions in a step of some episodes, given the episodes' keys and steps taken."""
+    fold = jax.random.fold_in
+    return jax.vmap(lambda key, step: fold(fold(key, 1), step))(keys, steps)
+
+
 @partial(jax.jit, static_argnames="episodes")
 def _episode_keys(root: Key[Array, ""], labels: UInt32[Array, " goal"], episodes: int) -> Key[Array, "goal episode"]:
     fold = jax.random.fold_in
@@ -331,8 +420,3 @@ def _episode_keys(root: Key[Array, ""], labels: UInt32[Array, " goal"], episodes
 
 def _episodes(keys: np.ndarray, goals: np.ndarray, part: slice) -> tuple[Array, Array]:
     return jax.random.wrap_key_data(jnp.asarray(keys[part])), jnp.asarray(goals[part])
-
-
-def _action_keys(keys: Key[Array, " env"], steps: Int[Array, " env"]) -> Key[Array, " env"]:
-    fold = jax.random.fold_in
-    return jax.vmap(lambda key, step: fold(fold(key, 1), step))(keys, steps)
