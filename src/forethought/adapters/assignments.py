@@ -61,12 +61,13 @@ class Assignments:
         self._iteration_steps = iteration_steps
         self._each_episode = new_task == "episode"
         self._fixed = fixed or {}
-        self._held = sum(self._fixed.values())
+        self._held = 0
         self._episodes = episodes_per_environment
 
     def begin(self) -> Int64[np.ndarray, " env"]:
         """Give every environment a new task to take up; returns all environments."""
         self.next = self.curriculum.sample(self.next.size, self._fixed)
+        self._held = sum(self._fixed.values())
         return np.arange(self.next.size)
 
     def started(self, environments: Iterable[int]) -> list[int]:
