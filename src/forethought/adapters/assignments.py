@@ -86,16 +86,7 @@ class Assignments:
         Raises:
             ValueError: if the outcome is no number in [0, 1].
         """
-        try:
-            outcome = float(success)
-        except (TypeError, ValueError):
-            outcome = np.nan
-        if not 0 <= outcome <= 1:
-            task = self.curriculum.tasks.ids[self.running[environment]]
-            raise ValueError(
-                f"an episode of task {task!r} in environment {environment} has the success {success!r}; "
-                "allowed: numbers in [0, 1], True and False"
-            )
+        outcome = checked(success, self.curriculum.tasks.ids[self.running[environment]], environment)
         self.pending.append((environment, int(self.running[environment]), outcome))
 
     def advance(self, steps: int) -> Int64[np.ndarray, " changed"] | None:
@@ -135,6 +126,9 @@ class Assignments:
         columns = [np.asarray(state[name]).tolist() for name in _PENDING]
         if len({len(column) for column in columns}) != 1:
             raise ValueError(f"state has columns of different lengths: {', '.join(_PENDING)}")
+        size = len(self.curriculum.tasks)
+        if unknown := [task for task in columns[1] if not 0 <= task < size]:
+            raise ValueError(f"state's pending_tasks holds {unknown[0]!r}; allowed: 0 to {size - 1}")
         self.curriculum.load_state_dict(state)
         self.pending = list(zip(*columns, strict=True))
         self.steps = int(state["pending_steps"])
@@ -154,6 +148,20 @@ def is_success(info: Mapping[str, Any]) -> Any:
     return info["is_success"]
 
 
+def checked(success: Any, task: str, environment: int) -> float:
+    """An outcome as a number; a ValueError that names the task and the environment if it is none in [0, 1]."""
+    try:
+        outcome = float(success)
+    except (TypeError, ValueError):
+        outcome = np.nan
+    if not 0 <= outcome <= 1:
+        raise ValueError(
+            f"an episode of task {task!r} in environment {environment} has the success {success!r}; "
+            "allowed: numbers in [0, 1], True and False"
+        )
+    return outcome
+
+
 def pooled(
     episodes: Iterable[tuple[int, int, float]], num_tasks: int, latest: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -170,7 +178,7 @@ def pooled(
     return keys % num_tasks, means, counts
 
 
-def check_settings(iteration_steps: int, new_task: str, episodes_per_environment: int) -> None:
+def check_settings(iteration_steps: object, new_task: object, episodes_per_environment: object) -> None:
     """Refuse settings that are out of range, by a ValueError that names the setting, the value and the range."""
     for name, value in (("iteration_steps", iteration_steps), ("episodes_per_environment", episodes_per_environment)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:

@@ -7,7 +7,14 @@ from typing import Any, Literal
 import numpy as np
 
 from forethought.adapters import missing
-from forethought.adapters.assignments import EPISODES_PER_ENVIRONMENT, Success, check_settings, is_success, pooled
+from forethought.adapters.assignments import (
+    EPISODES_PER_ENVIRONMENT,
+    Success,
+    check_settings,
+    checked,
+    is_success,
+    pooled,
+)
 from forethought.adapters.gymnasium import assign, check_takes_tasks
 from forethought.curriculum import Curriculum
 from forethought.curriculum.curriculum import Slots
@@ -100,10 +107,11 @@ class CurriculumCallback(RLlibCallback):
 
     def on_train_result(self, *, algorithm: Any, result: dict, **kwargs: Any) -> None:
         """Tell the curriculum what ended, and hand out new tasks."""
-        ended = []
+        ended, ids = [], self.curriculum.tasks.ids
         for worker, size, episodes in self._runners.foreach_env_runner(_collect):
-            ended += [(worker * size + environment, task, success) for environment, task, success in episodes]
-        self.curriculum.update(*pooled(ended, len(self.curriculum.tasks), self._episodes_per_environment))
+            for environment, task, success in episodes:
+                ended.append((worker * size + environment, task, checked(success, ids[task], environment)))
+        self.curriculum.update(*pooled(ended, len(ids), self._episodes_per_environment))
         result["curriculum"] = self.curriculum.metrics()
         self._give()
 
