@@ -9,6 +9,8 @@
 | `{literalinclude} PATH` | must be an example that a test runs (see test_pages.py) |
 | `{not-run} LANGUAGE` | is not run, says why in the page, and is counted in test_pages.py |
 | `text`, `toml`, `json` and the like | data, not run |
+
+`python tests/docs/page_runner.py PAGE` writes what is printed now into the `output` blocks of a page.
 """
 
 import contextlib
@@ -19,6 +21,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import tomllib
 import traceback
 from dataclasses import dataclass, field
@@ -82,6 +85,8 @@ class Runner:
     folder: Path
     namespace: dict[str, Any] = field(default_factory=lambda: {"__name__": "__page__"})
     printed: str = ""
+    outputs: list[tuple[Block, str]] | None = None
+    """Where this is a list, `output` blocks are collected with what was printed, and not compared."""
 
     def run(self) -> None:
         """Run the whole page; the current directory is the folder meanwhile."""
@@ -157,6 +162,9 @@ class Runner:
         return done.stdout
 
     def _compare(self, block: Block) -> None:
+        if self.outputs is not None:
+            self.outputs.append((block, self.printed))
+            return
         flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         same = doctest.OutputChecker().check_output(block.code, self.printed, flags)
         self._require(block, same, f"printed is\n{self.printed}")
@@ -202,3 +210,18 @@ def _makeable(line: str) -> tuple[bool, str]:
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     unknown = set(shlex.split(line, comments=True)[1:]) - set(targets)
     return not unknown, f"the Makefile has no target {', '.join(sorted(unknown))}"
+
+
+def rewrite(page: Path) -> None:
+    """Write what a page's blocks print into its `output` blocks."""
+    with tempfile.TemporaryDirectory() as folder:
+        runner = Runner(page, Path(folder), outputs=[])
+        runner.run()
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for block, printed in reversed(runner.outputs or []):
+        lines[block.line - 1 : block.line - 1 + len(block.code.splitlines())] = printed.rstrip().splitlines()
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    rewrite(Path(sys.argv[1]).resolve())
