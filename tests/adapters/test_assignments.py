@@ -42,8 +42,9 @@ def test_an_iteration_ends_at_its_steps_and_tells_what_ended_since():
     assignments.finished(2, True)
     assert assignments.advance(3).tolist() == [0, 1, 2]
     assert [column.tolist() for column in assignments.curriculum.told[0]] == [[1, 2], [0.5, 1.0], [1, 1]]
-    assert assignments.steps == 0
-    assert assignments.advance(10) is not None
+    assert assignments.steps == 2
+    assert assignments.advance(7) is None
+    assert assignments.advance(1) is not None
     assert assignments.curriculum.told[1][0].size == 0
     assert assignments.curriculum.iteration == 2
 

@@ -98,7 +98,8 @@ class Assignments:
         self.steps += steps
         if self.steps < self._iteration_steps:
             return None
-        self.steps = 0
+        # What goes beyond belongs to the next iteration, so that `n` steps hold `n // iteration_steps` of them.
+        self.steps %= self._iteration_steps
         self.curriculum.update(*self.observations())
         self.pending.clear()
         return self.begin()
