@@ -6,7 +6,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 ENGINE := engine/pyproject.toml engine/CMakeLists.txt $(shell find engine/src engine/python -type f -not -name '*.pyc')
 
-.PHONY: demo test lint types unit docs linkcheck format setup clean
+.PHONY: demo test test-slow lint types unit docs linkcheck format setup clean
 
 demo: setup
 	$(BIN)/forethought demo
@@ -22,6 +22,10 @@ types: setup
 
 unit: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# What takes minutes each: altered rules of the engine, a cluster's own scheduler.
+test-slow: setup
+	$(BIN)/python -m pytest -m slow
 
 # The site, in docs/build/html; a warning or a link inside it that leads nowhere is an error.
 docs: setup

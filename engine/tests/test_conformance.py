@@ -82,7 +82,6 @@ EVENTS = {
 
 
 @pytest.mark.craftax
-@pytest.mark.slow
 def test_the_engine_plays_the_same_games(recorded_games: Path) -> None:
     recording = Recording.load(recorded_games)
     assert recording.num_envs >= 200
@@ -93,7 +92,6 @@ def test_the_engine_plays_the_same_games(recorded_games: Path) -> None:
 
 
 @pytest.mark.craftax
-@pytest.mark.slow
 def test_games_in_worlds_of_the_engine_are_the_same(recorded_games: Path) -> None:
     # Here the engine makes the worlds, too, and of most only the first floor, until the end asks for the others.
     recording = Recording.load(recorded_games)
@@ -114,7 +112,6 @@ def test_games_in_worlds_of_the_engine_are_the_same(recorded_games: Path) -> Non
 
 
 @pytest.mark.craftax
-@pytest.mark.slow
 @pytest.mark.parametrize("topic", EVENTS)
 def test_the_games_contain(recorded_games: Path, topic: str) -> None:
     with np.load(recorded_games) as file:
