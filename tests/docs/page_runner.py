@@ -6,7 +6,7 @@
 | `sh` | runs line by line in the page's folder; what `pip install` and `make` lines name must exist |
 | `output` | must be what the block before it prints; `...` stands for anything |
 | `{code-block} LANGUAGE` with a `:caption:` | a file of that name in the page's folder, which a later block must use |
-| `{literalinclude} PATH` | must be an example that a test runs (see test_pages.py) |
+| `{literalinclude} PATH` | with a `:caption:` the same; else an example that a test runs (see test_pages.py) |
 | `{not-run} LANGUAGE` | is not run, says why in the page, and is counted in test_pages.py |
 | `text`, `toml`, `json` and the like | data, not run |
 
@@ -111,13 +111,18 @@ class Runner:
         elif block.kind == "output":
             self._compare(block)
         elif block.kind == "code-block" and "caption" in block.options:
-            path = self.folder / block.options["caption"]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.code, encoding="utf-8")
+            self._write(block, block.code)
+        elif block.kind == "literalinclude" and "caption" in block.options:
+            self._write(block, (self.page.parent / block.argument).read_text(encoding="utf-8"))
         elif block.kind == "not-run":
             self._require(block, bool(block.options.get("because")), "not-run without a reason")
         elif block.kind not in DATA | DIRECTIVES | {"literalinclude"}:
             self._require(block, False, f"a block of kind {block.kind!r}, which nothing runs")
+
+    def _write(self, block: Block, text: str) -> None:
+        path = self.folder / block.options["caption"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
     def _python(self, block: Block) -> None:
         # Line numbers in tracebacks are then those of the page.
