@@ -189,3 +189,52 @@ def write_run(spec: RunSpec, out: Path) -> None:
             **{name: [win / 32 for win in wins] for name in ("success_rate", "wilson_low", "wilson_high")},
         }
         run.record_evaluation(columns)
+
+
+SMALL = """
+title = "small"
+targets.tiny = ["gem"]
+
+[scales.tiny]
+about = "seconds"
+one_core_each = true
+
+[scales.tiny.targets]
+preset = "toy"
+
+[scales.tiny.targets.settings]
+iterations = 60
+curriculum = { warmup = 2 }
+tasks = { goals_per_iteration = 4 }
+environment = { envs_per_goal = 2, steps_per_iteration = 16, episode_limit = 8 }
+ppo = { rollout_length = 8, window = 4, minibatches = 2 }
+evaluation = { every = 30, episodes = 3, num_envs = 16, chunk = 8 }
+
+[scales.tiny.targets.settings.network]
+cell_embedding = 4
+cell_features = 4
+channels = 4
+feature_units = 8
+observation_units = 8
+fuse_units = 8
+width = 8
+heads = 2
+memory = 4
+feedforward = 8
+head_units = 8
+head_layers = 1
+
+[[blocks]]
+over = "targets"
+methods = ["alp", "unif", "perm"]
+seeds = [0]
+"""
+"""A suite whose runs take seconds."""
+
+
+@pytest.fixture
+def suite_file(tmp_path) -> Path:
+    """The file of a suite of three runs in the tiny domain, with the scale `tiny`."""
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path

@@ -14,58 +14,19 @@ import pytest
 
 from forethought.cli import run as forethought
 from forethought.config import ConfigError, load_config
-from forethought.experiments import sweep as sweeping
 from forethought.experiments.cost import cost_of, evaluation_steps, measured_speeds, training_steps
+from forethought.experiments.engines import inline
+from forethought.experiments.engines.attempt import threads
+from forethought.experiments.engines.inline import share_cores, sweep
 from forethought.experiments.runs import RunState, log_path, plan_path, run_one, run_state, write_plan
 from forethought.experiments.suites import load_suite
-from forethought.experiments.sweep import plan, share_cores, sweep, threads, usable_cores
+from forethought.experiments.sweep import plan, usable_cores
 from forethought.rundir import EVALUATION_COLUMNS, RunDirectory
-
-SUITE = """
-title = "small"
-targets.tiny = ["gem"]
-
-[scales.tiny]
-about = "seconds"
-one_core_each = true
-
-[scales.tiny.targets]
-preset = "toy"
-
-[scales.tiny.targets.settings]
-iterations = 60
-curriculum = { warmup = 2 }
-tasks = { goals_per_iteration = 4 }
-environment = { envs_per_goal = 2, steps_per_iteration = 16, episode_limit = 8 }
-ppo = { rollout_length = 8, window = 4, minibatches = 2 }
-evaluation = { every = 30, episodes = 3, num_envs = 16, chunk = 8 }
-
-[scales.tiny.targets.settings.network]
-cell_embedding = 4
-cell_features = 4
-channels = 4
-feature_units = 8
-observation_units = 8
-fuse_units = 8
-width = 8
-heads = 2
-memory = 4
-feedforward = 8
-head_units = 8
-head_layers = 1
-
-[[blocks]]
-over = "targets"
-methods = ["alp", "unif", "perm"]
-seeds = [0]
-"""
 
 
 @pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "small.toml"
-    path.write_text(SUITE)
-    return path
+def file(suite_file):
+    return suite_file
 
 
 @pytest.fixture
@@ -112,7 +73,7 @@ def pretend(monkeypatch):
             behaviour = behaviours.get(path.parent.name, behaviours.get("others", "works"))
             return [sys.executable, "-c", PRETEND, str(path), behaviour]
 
-        monkeypatch.setattr(sweeping, "run_command", command)
+        monkeypatch.setattr(inline, "run_command", command)
 
     return set_up
 
@@ -184,14 +145,15 @@ def test_a_run_that_fails_stops_no_other_and_is_named(suite, tmp_path, pretend):
     assert result.failures[0].log == log_path(planned[0].path)
 
 
-def test_a_run_that_another_process_is_at_is_left_alone(suite, tmp_path, pretend):
+def test_a_run_that_was_begun_by_hand_is_left_alone(suite, tmp_path, pretend):
     pretend()
     run = plan(suite, tmp_path)[0]
+    lines = []
     with begin(run.path, run.spec.config).locked():
-        result = sweep(plan(suite, tmp_path), say=lambda line: None)
-    assert (result.done, result.left) == (2, 0)
-    assert [failure.path for failure in result.failures] == [run.path]
-    assert result.failures[0].reason.startswith(f"run directory {run.path} is in use by process {os.getpid()}")
+        result = sweep(plan(suite, tmp_path), say=lines.append)
+    assert (result.done, result.failures, result.elsewhere, result.left) == (2, (), 1, 0)
+    reason = f"run directory {run.path} is in use by process {os.getpid()}"
+    assert lines[0].startswith(f"{run.path} is left to another process: {reason}")
     assert not Path(f"{run.path}.json").exists()
     assert sweep(plan(suite, tmp_path)[:1], say=lambda line: None).done == 1
 
@@ -287,7 +249,7 @@ def test_the_runs_of_a_suite_are_played_by_one_backend(tmp_path):
 
 def test_what_is_missing_is_found_before_any_run_begins(file, tmp_path, pretend):
     pretend()
-    file.write_text(SUITE.replace('tiny = ["gem"]', 'tiny = ["gem", "gold"]'))
+    file.write_text(file.read_text().replace('tiny = ["gem"]', 'tiny = ["gem", "gold"]'))
     planned = plan(load_suite(file, "tiny"), tmp_path / "out")
     with pytest.raises(ConfigError, match=r"tasks\.target: 'gold' given"):
         sweep(planned)

@@ -16,6 +16,8 @@ EXTRAS = {
     "yaml": "yaml",
     "wandb": "wandb",
     "tensorboardX": "tensorboard",
+    "ray": "ray",
+    "submitit": "slurm",
 }
 """The extra that brings each optional module."""
 

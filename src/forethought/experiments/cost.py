@@ -19,6 +19,8 @@ class Cost:
     """Runs that are not done."""
     training_steps: int
     """Environment steps of training left."""
+    evaluations: int
+    """Evaluations left."""
     evaluation_steps: int
     """Environment steps of evaluation left, at most: every episode up to its limit."""
     training_hours: float | None
@@ -46,6 +48,7 @@ def cost_of(planned: Sequence[Planned], speeds: Mapping[str, float], jobs: int) 
     return Cost(
         len(left),
         sum(steps for _, steps in training),
+        sum(len(evaluations(run.spec.config, run.state.iteration)) for run in left),
         sum(steps for _, steps in evaluation),
         hours(training),
         hours(training + evaluation),
@@ -59,10 +62,15 @@ def training_steps(config: RunConfig, done: int = 0) -> int:
 
 def evaluation_steps(config: RunConfig, done: int = 0) -> int:
     """Environment steps of the evaluations from iteration `done` on, at most."""
-    due = {*range(0, config.iterations, config.evaluation.every), config.iterations}
     goals = len(config.evaluation.goals or config.tasks.goals) or _goals_of(config.tasks.domain)
     episodes = config.evaluation.episodes * goals
-    return sum(iteration >= done for iteration in due) * episodes * config.environment.episode_limit
+    return len(evaluations(config, done)) * episodes * config.environment.episode_limit
+
+
+def evaluations(config: RunConfig, done: int = 0) -> tuple[int, ...]:
+    """After which iterations a run is evaluated, from `done` on."""
+    due = sorted({*range(0, config.iterations, config.evaluation.every), config.iterations})
+    return tuple(iteration for iteration in due if iteration >= done)
 
 
 def measured_speeds(out: str | Path, scale: str) -> dict[str, float]:

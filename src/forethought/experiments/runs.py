@@ -1,11 +1,13 @@
 """One run of an experiment, whatever starts it: `run_one` brings it to its end from wherever it stands.
 
-Beside the directory of a run lie its plan, `<name>.toml`, which is the configuration that a new run begins with, and
-its log, `<name>.log`, which a sweep writes. As a program, `python -m forethought.experiments.runs RUN_DIR` does what
-`run_one` does and ends with 0 for done, 2 for bad input and 85 for cut off.
+Beside the directory of a run lie its plan, `<name>.toml`, which is the configuration that a new run begins with, its
+log, `<name>.log`, which a sweep writes, and, while a process is at work on it, its lock, `<name>.lock` (see
+`forethought.experiments.claim`). As a program, `python -m forethought.experiments.runs RUN_DIR` does what `run_one`
+does and ends with 0 for done, 2 for bad input, 75 for in use by another process and 85 for cut off.
 """
 
 import sys
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +15,14 @@ from typing import Any
 
 from forethought import checkpoint
 from forethought.config import ConfigError, RunConfig, load_config
-from forethought.files import replacing
+from forethought.experiments.claim import Busy, claim_on, claimed
 from forethought.rundir import CONFIG, RunDirectory
 
 INTERRUPTED = 85
 """Exit code of a run that was told to stop, and has saved what it did."""
+
+BUSY = 75
+"""Exit code where another process is at work on the run."""
 
 _FREE = {"device", "sinks", "checkpoint_minutes"}
 """Settings that do not change what a run computes."""
@@ -35,34 +40,65 @@ class RunState:
     """Whether its last evaluation is recorded."""
 
 
-def run_one(run_dir: str | Path) -> bool:
+def run_one(run_dir: str | Path, job: str | None = None) -> bool:
     """Bring a run to its end: begin it from its plan, or go on with it; return at once if it is done.
 
     Args:
         run_dir: Directory of the run; if there is none yet, its plan must lie beside it.
+        job: What a scheduler calls this, if it calls further attempts of the same by the same name.
 
     Returns:
         Whether the run is done; False if a signal has cut it off. What it did by then is saved.
 
     Raises:
         ConfigError: If there is neither a run nor a plan, or it asks for what is not there.
-        ValueError: If another process is at work on the run.
+        Busy: If another process is at work on the run.
     """
     path = Path(run_dir)
+    if _look(path)[2]:
+        return True
+    with claimed(path, job):
+        # Whoever had it before may have come to its end meanwhile.
+        config, begun, done = _look(path)
+        if done:
+            return True
+        if begun and (reason := in_use(path)):
+            raise Busy(reason)
+
+        from forethought.devices import prepare
+
+        prepare(config.device)
+        from forethought.training import train
+
+        # For the record, the command that would do this by hand; schedulers start processes with words of their own.
+        argv = ["python", "-m", "forethought.experiments.runs", str(path)]
+        return not train(config, path, resume=begun, argv=argv).interrupted
+
+
+def _look(path: Path) -> tuple[RunConfig, bool, bool]:
+    """A run's configuration, whether it has begun, and whether it is done."""
     begun = path.exists()
     source = RunDirectory(path).path / CONFIG if begun else plan_path(path)
     if not source.is_file():
         raise ConfigError(f"{path}: neither a run nor a plan for one ({source.name} beside it)")
     config = load_config(source)
-    if run_state(path, config.iterations).done:
-        return True
+    return config, begun, run_state(path, config.iterations).done
 
-    from forethought.devices import prepare
 
-    prepare(config.device)
-    from forethought.training import train
-
-    return not train(config, path, resume=begun).interrupted
+def in_use(run_dir: str | Path) -> str | None:
+    """Which other process is at work on a run, in one line; None if none is, or it is this one."""
+    path = Path(run_dir)
+    found = claim_on(path)
+    if found is not None and not found.void and not found.mine:
+        return f"run {path} is in use by {found}"
+    if not path.exists():
+        return None
+    # A run that was begun by hand has no claim; it has its own lock, which processes on one machine see.
+    try:
+        with RunDirectory(path).locked():
+            return None
+    except ValueError as error:
+        return str(error)
 
 
 def run_state(run_dir: str | Path, iterations: int) -> RunState:
@@ -92,11 +128,14 @@ def log_path(run_dir: str | Path) -> Path:
 
 
 def write_plan(run_dir: str | Path, config: RunConfig) -> None:
-    """Write down what a run that has not begun will be."""
-    path = plan_path(run_dir)
+    """Write down what a run that has not begun will be; several schedulers may do so at once."""
+    path, text = plan_path(run_dir), config.to_toml()
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as temporary:
-        temporary.write_text(config.to_toml(), encoding="utf-8")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
 
 
 def check_same(run_dir: str | Path, config: RunConfig) -> RunConfig:
@@ -137,9 +176,9 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     try:
         return 0 if run_one(arguments[0]) else INTERRUPTED
-    except ConfigError as error:
+    except (ConfigError, Busy) as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2
+        return BUSY if isinstance(error, Busy) else 2
 
 
 if __name__ == "__main__":
