@@ -150,7 +150,7 @@ def test_dynamics_are_shares_above_success(studies):
         & (pl.col("method") == "alp")
         & (pl.col("variant") == "")
         & (pl.col("seed") == 3)
-        & (pl.col("iteration") == 180)
+        & (pl.col("iteration") == 60)
     )["success_rate"][0]
     last = one.filter((pl.col("row") == "success") & (pl.col("goal") == "have_8_wood"))["percent"][-1]
     assert last == pytest.approx(100 * rate, abs=0.05)
@@ -158,7 +158,7 @@ def test_dynamics_are_shares_above_success(studies):
 
 def test_goals_are_those_of_finished_runs(studies):
     study = studies("uniform", "laptop")
-    cut = study.evaluations.filter((pl.col("seed") > 0) | (pl.col("iteration") < 180))
+    cut = study.evaluations.filter((pl.col("seed") > 0) | (pl.col("iteration") < 60))
     found = goal_success(Study(study.suite, cut, study.record, study.command, study.texts))
     assert set(found["seeds"]) == {4}
     assert len(found) == 32 * 8
