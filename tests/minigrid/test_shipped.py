@@ -1,6 +1,9 @@
+import sys
+
 import numpy as np
 import pytest
 
+from forethought import minigrid
 from forethought.judging.aggregate import build_graph
 from forethought.judging.store import open_run
 from forethought.minigrid import shipped
@@ -47,3 +50,11 @@ def test_every_task_starts_from_scratch_or_leads_back_to_one_that_does():
     for _ in evidence.ids:
         reached = reached | np.asarray((evidence.weights.T @ reached) > 0)
     assert reached.all()
+
+
+def test_without_minigrid_tasks_and_graphs_load_and_the_missing_extra_is_named(monkeypatch):
+    monkeypatch.delitem(sys.modules, "forethought.minigrid.environment", raising=False)
+    monkeypatch.setitem(sys.modules, "minigrid.core.actions", None)
+    assert minigrid.tasks().ids == minigrid.connectivity().ids
+    with pytest.raises(ModuleNotFoundError, match=r"need minigrid: pip install 'forethought\[minigrid\]'"):
+        minigrid.MissionEnv  # noqa: B018

@@ -16,5 +16,11 @@ _MODULES = {"MissionEnv": "environment", "FlatObservation": "observation"}
 def __getattr__(name: str) -> Any:
     """Load the public names when first used; tasks and graphs need neither Gymnasium nor MiniGrid."""
     if name in __all__:
-        return getattr(import_module(f"forethought.minigrid.{_MODULES.get(name, 'shipped')}"), name)
+        try:
+            return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'shipped')}"), name)
+        except ModuleNotFoundError as error:
+            library = (error.name or "").partition(".")[0]
+            if library not in ("gymnasium", "minigrid"):
+                raise
+            raise ModuleNotFoundError(f"the missions need {library}: pip install 'forethought[minigrid]'") from error
     raise AttributeError(f"module 'forethought.minigrid' has no attribute {name!r}")
