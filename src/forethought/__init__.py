@@ -4,8 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from forethought.benchmark import evaluate
     from forethought.curriculum import Curriculum, CurriculumConfig, latest_per_environment
     from forethought.graphs import FeasibilityEvidence, LearningConnectivity
+    from forethought.policies import load_policy
     from forethought.tasks import Task, TaskSet
 
 __version__ = "0.1.0"
@@ -17,7 +19,9 @@ __all__ = [
     "LearningConnectivity",
     "Task",
     "TaskSet",
+    "evaluate",
     "latest_per_environment",
+    "load_policy",
 ]
 
 _HOME = {
@@ -26,6 +30,8 @@ _HOME = {
     "latest_per_environment": "forethought.curriculum",
     "FeasibilityEvidence": "forethought.graphs",
     "LearningConnectivity": "forethought.graphs",
+    "evaluate": "forethought.benchmark",
+    "load_policy": "forethought.policies",
     "Task": "forethought.tasks",
     "TaskSet": "forethought.tasks",
 }

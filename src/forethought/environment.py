@@ -12,30 +12,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Array, Bool, Float, Int, Key, UInt8
 
-
-class CellTable(NamedTuple):
-    """One kind of id in a grid cell, and how many of the cell's channels hold it.
-
-    Channels of one table share its vocabulary, and a learner sums their embeddings.
-    """
-
-    name: str
-    rows: int
-    channels: int = 1
-
-
-class ObservationSpec(NamedTuple):
-    """What an observation holds: a grid of small integer ids and a flat vector of numbers."""
-
-    height: int
-    width: int
-    tables: tuple[CellTable, ...]
-    features: int
-
-    @property
-    def channels(self) -> int:
-        """Ids in one cell, over all tables."""
-        return sum(table.channels for table in self.tables)
+from forethought.spec import CellTable as CellTable
+from forethought.spec import ObservationSpec
 
 
 class Observation(NamedTuple):

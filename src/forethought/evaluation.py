@@ -261,7 +261,8 @@ class EpisodePlayer:
                 carry = (self._environment.enqueue(carry[0], *_episodes(keys, goals, block)), *carry[1:])
                 queued += self._block
             carry, trace = self._advance(carry, agent)
-            done, success, goal, key, step, used, running = (np.asarray(item) for item in trace)
+            done, success, goal, key, step, used, action, running = (np.asarray(item) for item in trace)
+            self._check(action)
             finished, active = finished + int(done.sum()), int(running)
             for time, slot in zip(*np.nonzero(done), strict=True):
                 index = identity[int(goal[time, slot]), key[time, slot].tobytes()]
@@ -279,7 +280,7 @@ class EpisodePlayer:
             state, observation, memory = carry
             episode = environment.assignment(state)
             decision = self._player.decide(agent, memory, observation, episode)
-            state, observation, outcome = environment.step(state, decision.action)
+            state, observation, outcome = environment.step(state, jnp.asarray(decision.action, jnp.int32))
             return (state, observation, decision.memory), _trace(episode, decision, outcome)
 
         carry, trace = jax.lax.scan(advance, carry, None, length=self._chunk)
@@ -294,10 +295,20 @@ class EpisodePlayer:
             episode = self._assignment(state)
             decision = self._decide(agent, memory, *jax.device_put((observation, episode), device))
             memory = decision.memory
-            state, observation, outcome = self._step(state, jax.device_put(decision.action, self._environments_on))
+            action = self._check(np.asarray(decision.action)) if not self._player.compiled else decision.action
+            state, observation, outcome = self._step(state, jax.device_put(action, self._environments_on))
             traces.append([np.asarray(item) for item in _trace(episode, decision, outcome)])
         active = self._assignment(state).active.sum()
         return (state, observation, memory), (*(np.stack(items) for items in zip(*traces, strict=True)), active)
+
+    def _check(self, action: np.ndarray) -> np.ndarray:
+        """The actions as int32; a ValueError names one that is out of range."""
+        wrong = action[(action < 0) | (action >= self._environment.num_actions)]
+        if wrong.size:
+            raise ValueError(
+                f"a policy gave the action {wrong[0]}; allowed are 0 to {self._environment.num_actions - 1}"
+            )
+        return action.astype(np.int32)
 
 
 class Evaluator:
@@ -381,7 +392,8 @@ def decide(
 
 def _trace(episode: Assignment, decision: Decision, outcome: Outcome) -> tuple[Array, ...]:
     """What the host needs of a step."""
-    return outcome.done, outcome.success, episode.goal, jax.random.key_data(episode.key), episode.step, decision.used
+    key = jax.random.key_data(episode.key)
+    return outcome.done, outcome.success, episode.goal, key, episode.step, decision.used, jnp.asarray(decision.action)
 
 
 def evaluate(

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, UInt32
 
 from forethought.environment import BatchedEnvironment
 from forethought.evaluation import decide, episode_keys
@@ -54,30 +54,38 @@ def write_trace(
     Raises:
         ValueError: There is more than one environment.
     """
-    if environment.num_envs != 1:
-        raise ValueError(f"a trace needs 1 environment, not {environment.num_envs}")
     header = {"goal": goal_ids[goal], "episode": episode, "seed": seed, "call_steps": CALL_STEPS}
     if learner.num_calls:
         header["eligible"] = [goal_ids[int(index)] for index in np.flatnonzero(learner.callable_goals(eligible))]
-    keys = episode_keys(seed, [goal_ids[goal]], episode + 1)[0, episode : episode + 1]
     count = 0
     with replacing(Path(path)) as temporary, open(temporary, "w", encoding="utf-8") as file:
         file.write(json.dumps(header, ensure_ascii=False) + "\n")
-        for line in _steps(learner, state, environment, goal_ids, goal, eligible, keys):
+        for line in episode_steps(learner, state, environment, goal_ids, goal, eligible, episode=episode, seed=seed):
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
             count += 1
     return count
 
 
-def _steps(
+def episode_key(seed: int, goal_id: str, episode: int) -> UInt32[np.ndarray, "1 2"]:
+    """The key of one evaluation episode, as the only row."""
+    return episode_keys(seed, [goal_id], episode + 1)[0, episode : episode + 1]
+
+
+def episode_steps(
     learner: Learner,
     state: Any,
     environment: BatchedEnvironment,
     goal_ids: Sequence[str],
     goal: int,
-    eligible: Bool[Array | np.ndarray, " goal"] | None,
-    keys: np.ndarray,
+    eligible: Bool[Array | np.ndarray, " goal"] | None = None,
+    *,
+    episode: int = 0,
+    seed: int = 0,
 ) -> Iterator[dict[str, Any]]:
+    """Play one evaluation episode; yields what `write_trace` writes of each step. Arguments and errors are as there."""
+    if environment.num_envs != 1:
+        raise ValueError(f"a trace needs 1 environment, not {environment.num_envs}")
+    keys = episode_key(seed, goal_ids[goal], episode)
     network = learner.network(state)
     agent = (network, learner.callable_goals(eligible))
     choose, move = jax.jit(decide), jax.jit(environment.step)

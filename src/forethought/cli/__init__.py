@@ -10,6 +10,7 @@ COMMANDS = {
     "demo": "train an agent on Craftax for a few minutes on the CPU, and draw what happened",
     "train": "train an agent: PRESET, FILE.toml or the directory of a run to continue",
     "eval": "measure the agent of a run",
+    "replay": "draw an episode of a run as an animation",
     "sweep": "train all runs of an experiment of the paper, at its scale or smaller",
     "figure": "draw a figure of the paper from such runs",
     "table": "make a table of the paper",
@@ -19,6 +20,7 @@ COMMANDS = {
     "graph": "show a goal's place in a graph, or check a graph file",
     "goals": "list the goals of Craftax",
     "embed": "make goal vectors with any sentence-transformers model",
+    "leaderboard": "results on the benchmark: show and check them, add one, measure one again",
     "doctor": "versions, devices, caches and data, to paste into a bug report",
 }
 
@@ -28,7 +30,7 @@ USAGE = "\n".join(
         "",
         "Decide what a reinforcement-learning agent should train on next.",
         "",
-        *(f"  {name:8}{text}" for name, text in COMMANDS.items()),
+        *(f"  {name:13}{text}" for name, text in COMMANDS.items()),
         "",
         "  forethought COMMAND --help    all about one command",
         "  forethought --version",

@@ -2,12 +2,9 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from forethought.cli.errors import UsageError, bad_input
-
-if TYPE_CHECKING:
-    from forethought.tasks import TaskSet
+from forethought.cli.judge_domain import craftax_goals
 
 
 def command(arguments: Sequence[str]) -> int:
@@ -17,7 +14,7 @@ def command(arguments: Sequence[str]) -> int:
     return call(embed, arguments, "forethought embed")
 
 
-def embed(model: str, dim: int | None = None, out: str = "", tasks: str = "") -> int:
+def embed(model: str, dim: int | None = None, out: str = "", tasks: str = "", own_goals: str = "") -> int:
     """Make the file of goal vectors that `--embeddings` takes.
 
     The paper's: forethought embed --model Qwen/Qwen3-Embedding-4B --dim 512
@@ -27,6 +24,7 @@ def embed(model: str, dim: int | None = None, out: str = "", tasks: str = "") ->
         dim: Keep this many leading numbers of each vector; unset: all.
         out: The file to write; default: <model>-<dim>.npz in the current directory.
         tasks: A task file (JSON, YAML or CSV); default: the 256 goals of Craftax.
+        own_goals: A Python file with goals of your own, to add to those of Craftax.
     """
     from forethought.embeddings import embed as make
     from forethought.tasks import TaskSet
@@ -38,8 +36,10 @@ def embed(model: str, dim: int | None = None, out: str = "", tasks: str = "") ->
         raise UsageError(f"--out: {path} exists already; name another file")
     if not path.resolve().parent.is_dir():
         raise UsageError(f"--out: {path.parent} is no directory")
+    if tasks and own_goals:
+        raise UsageError(f"--own-goals: {own_goals} given, but it adds to the goals of Craftax; use it without --tasks")
     with bad_input():
-        texts = (TaskSet.load(Path(tasks)) if tasks else _craftax_goals()).texts
+        texts = (TaskSet.load(Path(tasks)) if tasks else craftax_goals(own_goals)).texts
         embeddings = make(texts, model, dim)
         embeddings.check()
         embeddings.save(path)
@@ -50,9 +50,3 @@ def embed(model: str, dim: int | None = None, out: str = "", tasks: str = "") ->
 def default_name(model: str, dim: int | None) -> str:
     """File name for a model's vectors, such as `qwen3-embedding-4b-512.npz`."""
     return f"{Path(model).name.lower()}{f'-{dim}' if dim else ''}.npz"
-
-
-def _craftax_goals() -> "TaskSet":
-    from forethought.craftax.shipped import goals
-
-    return goals()

@@ -25,6 +25,7 @@ class Domain:
 
     Attributes:
         tasks: craftax (the 256 goals), or a task file (JSON, YAML or CSV).
+        own_goals: For craftax, a Python file with goals of your own, which are judged with the 256.
         kind: both, connectivity (what helps what) or evidence (what shows that a task is ready).
         learner: A name for the learner. For craftax, primitive (default) and subroutines have contexts that ship.
         domain: What the domain is called; default: the task file's name.
@@ -36,6 +37,7 @@ class Domain:
     """
 
     tasks: str = "craftax"
+    own_goals: str = ""
     kind: str = "both"
     learner: str = ""
     domain: str = ""
@@ -61,9 +63,11 @@ class Domain:
         from forethought.tasks import TaskSet
 
         if self.tasks == "craftax":
-            from forethought.craftax.shipped import goals
-
-            return goals()
+            return craftax_goals(self.own_goals)
+        if self.own_goals:
+            raise UsageError(
+                f"--own-goals: {self.own_goals!r} given, but these are goals of Craftax; use --tasks alone"
+            )
         if not Path(self.tasks).is_file():
             raise UsageError(f"--tasks: {self.tasks!r} is neither craftax nor a file")
         return TaskSet.load(self.tasks)
@@ -97,6 +101,15 @@ class Domain:
 
     def _contexts(self) -> dict[str, str]:
         return {"environment": self.environment, "goal_suite": self.goal_suite, "learner": self.learner_context}
+
+
+def craftax_goals(own: str = "") -> "TaskSet":
+    """The goals of Craftax, and after them those in a Python file of one's own, if one is named."""
+    from forethought.cli.errors import bad_input
+    from forethought.craftax.own_goals import load_goals, with_own
+
+    with bad_input():
+        return with_own(load_goals(own) if own else ())
 
 
 CRAFTAX = Domain()

@@ -11,16 +11,16 @@ from jaxtyping import Array, Float, Int, Key, UInt8
 
 import craftax_native
 from craftax_native import ffi
-from forethought.craftax.goal_table import goal_table
 from forethought.craftax.interface import (
     NUM_ACTIONS,
     OBSERVATION_SPEC,
     check_at_least,
     check_evaluating,
     check_room,
-    chosen_goals,
+    check_sizes,
     goal_numbers,
 )
+from forethought.craftax.own_goals import Goal, checked, chosen_goals, engine_rows
 from forethought.environment import Assignment, Observation, ObservationSpec, Outcome
 
 
@@ -34,15 +34,16 @@ class EngineEnvironment:
 
     Args:
         num_envs: Environments that step together, at least 1.
-        goal_ids: The goals that goal numbers refer to; empty means all 256 in order.
+        goal_ids: The goals that goal numbers refer to; empty means all 256 in order, then one's own.
         episode_limit: Steps after which an episode ends.
         queue_capacity: Episodes that may wait in evaluation; by default four times `num_envs`.
         threads: Threads that share the work; by default one per core that the process may use. Results do not
             depend on it.
+        own_goals: Goals besides the benchmark's; those with a predicate cannot be played here.
 
     Raises:
-        ValueError: A number is too small.
-        KeyError: A goal is not in the benchmark.
+        ValueError: A number is too small, or a goal has a predicate.
+        KeyError: A goal is neither in the benchmark nor one's own.
     """
 
     num_actions: int = NUM_ACTIONS
@@ -58,17 +59,15 @@ class EngineEnvironment:
         episode_limit: int = 4096,
         queue_capacity: int | None = None,
         threads: int | None = None,
+        own_goals: Sequence[Goal] = (),
     ) -> None:
-        check_at_least("num_envs", num_envs, 1)
-        check_at_least("episode_limit", episode_limit, 1)
+        self.queue_capacity = check_sizes(num_envs, episode_limit, queue_capacity)
         self.num_envs = num_envs
         self.episode_limit = episode_limit
-        self.queue_capacity = 4 * num_envs if queue_capacity is None else queue_capacity
-        check_at_least("queue_capacity", self.queue_capacity, 1)
         self.threads = len(os.sched_getaffinity(0)) if threads is None else threads
         check_at_least("threads", self.threads, 1)
-        self.goal_ids = chosen_goals(goal_ids)
-        self._table = goal_table(self.goal_ids)
+        self.goal_ids = chosen_goals(goal_ids, checked(own_goals))
+        self._table = engine_rows(self.goal_ids, own_goals)
         self._advance = jax.jit(self._step)
         self._append = jax.jit(ffi.enqueue)
 

@@ -16,12 +16,12 @@ from forethought.craftax.interface import (
     check_at_least,
     check_evaluating,
     check_room,
-    chosen_goals,
+    check_sizes,
     goal_numbers,
 )
+from forethought.craftax.judge import make_judge
 from forethought.craftax.observation import observe
-from forethought.craftax.shipped import goals as benchmark_goals
-from forethought.craftax.success import benchmark_success
+from forethought.craftax.own_goals import Goal, checked, chosen_goals, with_own
 from forethought.craftax.worlds import STATIC, Start, WorldMaker, copy_start
 from forethought.environment import Assignment, Observation, ObservationSpec, Outcome
 
@@ -73,14 +73,15 @@ class CraftaxEnvironment:
 
     Args:
         num_envs: Environments that step together, at least 1.
-        goal_ids: The goals that goal numbers refer to; empty means all 256 in order.
+        goal_ids: The goals that goal numbers refer to; empty means all 256 in order, then one's own.
         episode_limit: Steps after which an episode ends.
         pool_size: Worlds made by each `reset`, at least `num_envs`; by default twice `num_envs`.
         queue_capacity: Episodes that may wait in evaluation; by default four times `num_envs`.
+        own_goals: Goals besides the benchmark's.
 
     Raises:
-        ValueError: A number is too small.
-        KeyError: A goal is not in the benchmark.
+        ValueError: A number is too small, or a goal's predicate cannot be used.
+        KeyError: A goal is neither in the benchmark nor one's own.
     """
 
     num_actions: int = NUM_ACTIONS
@@ -94,19 +95,19 @@ class CraftaxEnvironment:
         episode_limit: int = 4096,
         pool_size: int | None = None,
         queue_capacity: int | None = None,
+        own_goals: Sequence[Goal] = (),
     ) -> None:
-        check_at_least("num_envs", num_envs, 1)
-        check_at_least("episode_limit", episode_limit, 1)
+        self.queue_capacity = check_sizes(num_envs, episode_limit, queue_capacity)
         self.num_envs = num_envs
         self.episode_limit = episode_limit
         self.pool_size = 2 * num_envs if pool_size is None else pool_size
         check_at_least("pool_size", self.pool_size, num_envs, " (the number of environments)")
-        self.queue_capacity = 4 * num_envs if queue_capacity is None else queue_capacity
-        check_at_least("queue_capacity", self.queue_capacity, 1)
-        self.goal_ids = chosen_goals(goal_ids)
-        self._goal_rows = benchmark_goals().indices(self.goal_ids)
+        own = checked(own_goals)
+        self.goal_ids = chosen_goals(goal_ids, own)
+        self._goal_rows = with_own(own).indices(self.goal_ids)
         self._params = EnvParams(max_timesteps=episode_limit)
-        self._maker = WorldMaker(self._params, 32 if jax.default_backend() == "cpu" else 256)
+        self._reached = make_judge(own)
+        self._maker = WorldMaker(self._params, self._reached, 32 if jax.default_backend() == "cpu" else 256)
         self._start = jax.jit(self._take_first)
         self._copy = jax.jit(lambda shelf: jax.tree.map(jnp.copy, shelf))
         self._advance = jax.jit(self._advance_all)
@@ -211,7 +212,7 @@ class CraftaxEnvironment:
         return craftax_step(game.state_rng, game, action, self._params, STATIC)[0]
 
     def _judge(self, state: CraftaxState, after: EnvState) -> Outcome:
-        reached = jax.vmap(benchmark_success)(state.game, after)
+        reached = jax.vmap(self._reached)(state.game, after)
         over = (after.player_health <= 0) | jax.vmap(has_beaten_boss, (0, None))(after, STATIC)
         return Outcome(
             self._at_goal(reached, state.goal) & state.active,

@@ -18,7 +18,30 @@ def goal_table(goal_ids: Sequence[str]) -> UInt8[np.ndarray, "goal 4"]:
         KeyError: A goal is not in the benchmark.
     """
     goals().indices(goal_ids)
-    return np.array([_row(parse_goal(goal_id)) for goal_id in goal_ids], np.uint8).reshape(-1, 4)
+    return np.array([spec_row(parse_goal(goal_id)) for goal_id in goal_ids], np.uint8).reshape(-1, 4)
+
+
+def spec_row(spec: GoalSpec) -> tuple[int, int, int, int]:
+    """Give the row of one specification.
+
+    Raises:
+        ValueError: The game counts no such thing.
+        KeyError: Nothing in the game is called so.
+    """
+    family, thing, amount = _codes(spec)
+    return FAMILIES.index(family), thing, amount, ANY_FLOOR if spec.floor is None else spec.floor
+
+
+def has_free_form(spec: GoalSpec) -> bool:
+    """Tell whether a specification outside the benchmark can be judged: other amounts, and other things to see."""
+    match spec.family:
+        case "have":
+            return spec.thing in _RESOURCES
+        case "attribute" | "reach" | "kill":
+            return True
+        case "see":
+            return spec.floor is None and (spec.thing in _BLOCKS or spec.thing == "torch")
+    return False
 
 
 FAMILIES = (
@@ -39,8 +62,9 @@ FAMILIES = (
 ANY_FLOOR = 255
 """The floor's code of a goal that names no floor."""
 
+_RESOURCES = ("wood", "stone", "coal", "iron", "diamond", "sapphire", "ruby", "sapling", "torch", "arrow", "book")
 _QUANTITIES = (
-    *("wood", "stone", "coal", "iron", "diamond", "sapphire", "ruby", "sapling", "torch", "arrow", "book"),
+    *_RESOURCES,
     *("pickaxe", "sword", "bow", "chestplate", "leggings", "boots", "armour"),
     *("dexterity", "strength", "intelligence", "floor", "monsters_killed"),
 )
@@ -88,11 +112,6 @@ _NEARBY = {
     for kind, codes in (("block", _BLOCKS), ("item", _ITEMS), ("creature", _CREATURES))
     for thing, code in codes.items()
 }
-
-
-def _row(spec: GoalSpec) -> tuple[int, int, int, int]:
-    family, thing, amount = _codes(spec)
-    return FAMILIES.index(family), thing, amount, ANY_FLOOR if spec.floor is None else spec.floor
 
 
 def _codes(spec: GoalSpec) -> tuple[str, int, int]:

@@ -64,6 +64,16 @@ def holds_at_start(state: EnvState) -> Bool[Array, "256"]:
     return benchmark_success(state, state)
 
 
+def form_success(spec: GoalSpec, previous: EnvState, state: EnvState) -> Bool[Array, ""]:
+    """Test one goal outside the benchmark that has one of its forms (`goal_table.has_free_form`)."""
+    if spec.family in ("have", "attribute", "reach", "kill"):
+        return _quantities(state)[_QUANTITY_NAMES.index(_quantity_name(spec))] >= spec.amount
+    cells = _window(state)
+    if spec.thing == "torch":
+        return ((cells.items == ItemType.TORCH.value) & cells.visible).any()
+    return _holds(cells.blocks, cells.visible, (spec.thing,))[0]
+
+
 def missed_passive_kill(previous: EnvState, state: EnvState) -> Bool[Array, "3"]:
     """Tell whether a kill of a cow, a bat or a snail went unseen in this step, to measure how often.
 

@@ -9,7 +9,7 @@ from craftax.craftax.craftax_state import EnvParams, EnvState, StaticEnvParams
 from craftax.craftax.world_gen.world_gen import generate_world
 from jaxtyping import Array, Bool, Int, Key
 
-from forethought.craftax.success import holds_at_start
+from forethought.craftax.judge import Judge
 
 STATIC = StaticEnvParams()
 """Sizes of the game's worlds; fixed by the benchmark."""
@@ -23,7 +23,7 @@ class Start(NamedTuple):
     """The episode's key; the world comes from `jax.random.fold_in(key, 0)`."""
     goal: Int[Array, " episode"]
     holds: Bool[Array, "episode goal"]
-    """Which goals of the benchmark hold before any step."""
+    """Which goals hold before any step."""
 
 
 class WorldMaker:
@@ -31,12 +31,13 @@ class WorldMaker:
 
     Args:
         params: The game's parameters.
+        judge: Tells which goals a step reaches; of one that stands still, those that hold.
         batch: Worlds made at once.
     """
 
-    def __init__(self, params: EnvParams, batch: int) -> None:
+    def __init__(self, params: EnvParams, judge: Judge, batch: int) -> None:
         self._batch = batch
-        self._generate = jax.jit(jax.vmap(lambda key: _start(key, params)))
+        self._generate = jax.jit(jax.vmap(lambda key: _start(key, params, judge)))
         self._shelve = jax.jit(_shelve, donate_argnums=0)
         self._empty = jax.jit(self._blank, static_argnums=0)
 
@@ -64,10 +65,10 @@ def copy_start(into: EnvState, slot: Int[Array, ""], shelf: Start, source: Int[A
     return _copy_row(into, slot, shelf.world, source)
 
 
-def _start(key: Key[Array, ""], params: EnvParams) -> Start:
+def _start(key: Key[Array, ""], params: EnvParams, judge: Judge) -> Start:
     world = generate_world(jax.random.fold_in(key, 0), params, STATIC)
     world = jax.tree.map(jnp.asarray, world)
-    return Start(world, key, jnp.zeros((), jnp.int32), holds_at_start(world))
+    return Start(world, key, jnp.zeros((), jnp.int32), judge(world, world))
 
 
 def _shelve(shelf: Start, starts: Start, first: Int[Array, ""], count: Int[Array, ""]) -> Start:
