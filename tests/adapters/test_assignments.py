@@ -12,7 +12,8 @@ def _assignments(**settings):
 
 def test_each_environment_has_a_task_in_hand_before_its_episode_ends():
     assignments = _assignments()
-    assert assignments.begin().tolist() == [0, 1, 2]
+    assignments.begin()
+    assert assignments.next.tolist() == [0, 1, 2]
     assert assignments.started(range(3)) == [0, 1, 2]
     assert assignments.running.tolist() == [0, 1, 2]
     assert assignments.next.tolist() == [3, 4, 5]
@@ -27,7 +28,7 @@ def test_a_task_for_an_iteration_stays_until_the_next():
     assert assignments.started(range(3)) == []
     assert assignments.started([1]) == []
     assert assignments.running.tolist() == [0, 1, 2]
-    assert assignments.advance(10) is not None
+    assert assignments.advance(10)
     assert assignments.next.tolist() == [3, 4, 5]
     assert assignments.running.tolist() == [0, 1, 2]
 
@@ -37,14 +38,15 @@ def test_an_iteration_ends_at_its_steps_and_tells_what_ended_since():
     assignments.begin()
     assignments.started(range(3))
     assignments.finished(1, 0.5)
-    assert assignments.advance(9) is None
+    assert not assignments.advance(9)
     assert assignments.curriculum.told == []
     assignments.finished(2, True)
-    assert assignments.advance(3).tolist() == [0, 1, 2]
+    assert assignments.advance(3)
+    assert assignments.next.tolist() == [6, 7, 8]
     assert [column.tolist() for column in assignments.curriculum.told[0]] == [[1, 2], [0.5, 1.0], [1, 1]]
     assert assignments.steps == 2
-    assert assignments.advance(7) is None
-    assert assignments.advance(1) is not None
+    assert not assignments.advance(7)
+    assert assignments.advance(1)
     assert assignments.curriculum.told[1][0].size == 0
     assert assignments.curriculum.iteration == 2
 
@@ -91,8 +93,8 @@ def test_a_state_holds_what_the_curriculum_has_not_heard(tmp_path):
         again.load_state_dict(state)
     again.begin()
     again.started(range(3))
-    assert again.advance(5) is None
-    assert again.advance(1) is not None
+    assert not again.advance(5)
+    assert again.advance(1)
     assert [column.tolist() for column in again.curriculum.told[0]] == [[1], [0.5], [1]]
 
 

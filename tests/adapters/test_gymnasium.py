@@ -14,6 +14,12 @@ from forethought.adapters.gymnasium import CurriculumVectorEnv, TaskWrapper
 MODES = list(AutoresetMode)
 ENVS = 3
 
+# `AsyncVectorEnv` forks; what its processes run starts no thread.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
+]
+
 
 def _make(kind=float):
     return TaskWrapper(Probe(kind=kind), change_task)

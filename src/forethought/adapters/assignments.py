@@ -23,8 +23,8 @@ class Assignments:
 
     An environment has a task that it runs and one that it takes up when it is next reset. The order of calls:
     `begin`, reset all, `started` for all; then step after step `finished` for the episodes that ended, `started` for
-    the environments that were reset, and `advance`. Whatever of these returns environments has changed what they
-    take up next, which must reach them before their next reset.
+    the environments that were reset, and `advance`. `begin`, and `advance` when it is true, change what all
+    environments take up next, and `started` what those do that it returns; `next` must reach them before their reset.
 
     Args:
         curriculum: decides; may be shared with nothing that samples or updates.
@@ -64,11 +64,10 @@ class Assignments:
         self._held = 0
         self._episodes = episodes_per_environment
 
-    def begin(self) -> Int64[np.ndarray, " env"]:
-        """Give every environment a new task to take up; returns all environments."""
+    def begin(self) -> None:
+        """Give every environment a new task to take up."""
         self.next = self.curriculum.sample(self.next.size, self._fixed)
         self._held = sum(self._fixed.values())
-        return np.arange(self.next.size)
 
     def started(self, environments: Iterable[int]) -> list[int]:
         """Take note that environments were reset; returns those with something new to take up next."""
@@ -89,20 +88,17 @@ class Assignments:
         outcome = checked(success, self.curriculum.tasks.ids[self.running[environment]], environment)
         self.pending.append((environment, int(self.running[environment]), outcome))
 
-    def advance(self, steps: int) -> Int64[np.ndarray, " changed"] | None:
-        """Count environment steps; an iteration that is complete updates the curriculum and ends as `begin`.
-
-        Returns:
-            All environments if an iteration ended, else None.
-        """
+    def advance(self, steps: int) -> bool:
+        """Count environment steps; where they complete an iteration, update the curriculum and `begin` the next."""
         self.steps += steps
         if self.steps < self._iteration_steps:
-            return None
+            return False
         # What goes beyond belongs to the next iteration, so that `n` steps hold `n // iteration_steps` of them.
         self.steps %= self._iteration_steps
         self.curriculum.update(*self.observations())
         self.pending.clear()
-        return self.begin()
+        self.begin()
+        return True
 
     def observations(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What the pending episodes tell `Curriculum.update`: tasks, mean successes, numbers of episodes."""

@@ -196,7 +196,7 @@ class CurriculumVectorEnv(VectorWrapper):
             assignments.finished(environment, self._success(_last_info(infos, environment)))
         if self._mode is AutoresetMode.SAME_STEP:
             self._start(ended)
-        if assignments.advance(int(np.count_nonzero(~restarted))) is not None:
+        if assignments.advance(int(np.count_nonzero(~restarted))):
             assign(self.env, assignments.next)
         return result
 

@@ -126,7 +126,9 @@ class CurriculumCallback(RLlibCallback):
         first = self.curriculum.sample(sum(sizes.values()), self._fixed)
         held = sum(self._fixed.values())
         queues = [
-            [int(task)] if self._draws == 1 or index < held else [int(task), *self.curriculum.sample(self._draws - 1)]
+            [int(task)]
+            if self._draws == 1 or index < held
+            else [int(task), *self.curriculum.sample(self._draws - 1).tolist()]
             for index, task in enumerate(first)
         ]
         given = {}

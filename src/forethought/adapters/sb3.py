@@ -91,14 +91,16 @@ class CurriculumCallback(BaseCallback):
         before = self._assignments
         self._assignments = Assignments(self.curriculum, environments.num_envs, **self._settings)
         self._assignments.pending, self._assignments.steps = before.pending, before.steps
-        self._assign(self._assignments.begin())
+        everything = range(environments.num_envs)
+        self._assignments.begin()
+        self._assign(everything)
         # `learn` has reset the environments already, before any callback could set a task.
         model: Any = self.model
         model._last_obs = environments.reset()
         model._last_episode_starts = np.ones(environments.num_envs, bool)
         if model._vec_normalize_env is not None:
             model._last_original_obs = model._vec_normalize_env.get_original_obs()
-        self._assign(self._assignments.started(range(environments.num_envs)))
+        self._assign(self._assignments.started(everything))
 
     def _on_step(self) -> bool:
         assignments = self._assignments
@@ -107,14 +109,14 @@ class CurriculumCallback(BaseCallback):
         for environment in ended:
             assignments.finished(environment, self._success(infos[environment]))
         changed = assignments.started(ended)
-        everything = assignments.advance(len(dones))
-        if everything is not None:
+        if assignments.advance(len(dones)):
+            changed = range(len(dones))
             for name, value in self.curriculum.metrics().items():
                 self.logger.record(f"curriculum/{name}", value)
-        self._assign(changed if everything is None else everything)
+        self._assign(changed)
         return True
 
     def _assign(self, environments: Iterable[int]) -> None:
         for environment in environments:
             task = int(self._assignments.next[environment])
-            self.training_env.env_method("set_task", task, indices=[int(environment)])
+            self.training_env.env_method("set_task", task, indices=[environment])
