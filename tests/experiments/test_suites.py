@@ -24,8 +24,9 @@ def total_steps(config):
 def test_every_scale_has_all_runs(name, runs):
     for scale in SCALES:
         suite = load_suite(name, scale)
-        assert (suite.name, suite.scale, len(suite.runs)) == (name, scale, runs)
-        assert len({run.directory for run in suite.runs}) == runs
+        count = 20 if (name, scale) == ("screening", "laptop") else runs
+        assert (suite.name, suite.scale, len(suite.runs)) == (name, scale, count)
+        assert len({run.directory for run in suite.runs}) == count
         assert [run.seed for run in suite.runs] == sorted(run.seed for run in suite.runs)
 
 
@@ -42,7 +43,8 @@ def test_runs_are_what_they_are_called(name, scale):
         assert {*config.tasks.goals, *config.evaluation.goals} <= known
         assert run.group in (UNIFORM, *(config.evaluation.goals or known))
         assert not config.iterations % (3 if name != "tuning" else 1)
-        assert not (config.iterations // 3) % config.evaluation.every or name == "tuning"
+        at_thirds = not (config.iterations // 3) % config.evaluation.every
+        assert at_thirds or name == "tuning" or (scale == "laptop" and run.group != UNIFORM)
 
 
 @pytest.mark.parametrize(("name", "scale"), EVERY)
