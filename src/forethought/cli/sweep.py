@@ -275,7 +275,7 @@ def _described(run: "RunStatus") -> str:
         return f"{far}{speed}: {run.claim}"
     gone = f": gone is {run.claim}" if run.claim else ""
     words = f"; last words: {run.last_words}" if run.last_words else ""
-    return f"{run.condition if run.condition == 'queued' else far}{gone}{words}"
+    return f"{run.condition if run.condition == 'waiting' else far}{gone}{words}"
 
 
 def _default_cores(suite: "Suite", engine: str) -> int:

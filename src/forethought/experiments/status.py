@@ -13,7 +13,7 @@ from forethought.experiments.runs import log_path, plan_path
 from forethought.experiments.sweep import Planned
 from forethought.rundir import METRICS
 
-Condition = Literal["done", "at work", "stopped", "queued", "new"]
+Condition = Literal["done", "at work", "stopped", "waiting", "new"]
 
 _TAIL = 65536
 """Bytes at the end of a file that hold its last lines."""
@@ -25,7 +25,7 @@ class RunStatus:
 
     planned: Planned
     condition: Condition
-    """`stopped`: begun, and nobody is at work on it; `queued`: planned, and nobody has begun."""
+    """`stopped`: begun, and nobody is at work on it; `waiting`: planned by a scheduler, and not begun."""
     iteration: int
     """Iterations done, saved or not."""
     steps_per_second: float | None
@@ -44,7 +44,7 @@ def status(planned: Sequence[Planned]) -> tuple[RunStatus, ...]:
 def counts(statuses: Sequence[RunStatus]) -> dict[Condition, int]:
     """How many runs are in which condition; those that none is in are left out."""
     found = Counter(run.condition for run in statuses)
-    order: tuple[Condition, ...] = ("done", "at work", "stopped", "queued", "new")
+    order: tuple[Condition, ...] = ("done", "at work", "stopped", "waiting", "new")
     return {condition: found[condition] for condition in order if found[condition]}
 
 
@@ -58,9 +58,9 @@ def _status(run: Planned) -> RunStatus:
     elif run.state.begun:
         condition = "stopped"
     else:
-        condition = "queued" if plan_path(run.path).exists() else "new"
+        condition = "waiting" if plan_path(run.path).exists() else "new"
     iteration = max(run.state.iteration, row.get("iteration", 0) if condition == "at work" else 0)
-    words = _lines(log_path(run.path))[-1:] if condition in ("stopped", "queued") else []
+    words = _lines(log_path(run.path))[-1:] if condition in ("stopped", "waiting") else []
     return RunStatus(run, condition, iteration, row.get("steps_per_second"), claim, " ".join(words))
 
 

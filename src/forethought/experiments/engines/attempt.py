@@ -2,10 +2,9 @@
 
 import os
 import socket
-import sys
 import traceback
 from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 
@@ -48,6 +47,15 @@ def attempt(run_dir: str, cores: int, runs_per_gpu: int, job: str) -> None:
         raise CutOff(run_dir)
 
 
+def attempt_on_ray(run_dir: str, folder: str, cores: int, runs_per_gpu: int) -> None:
+    """`attempt` in a task of Ray's; files that the run's configuration names are looked for in `folder`."""
+    import ray
+
+    os.chdir(folder)
+    # The task's id is the same at every attempt: a claim that a lost attempt has left is void at once.
+    attempt(run_dir, cores, runs_per_gpu, f"ray {ray.get_runtime_context().get_task_id()}")
+
+
 def set_environment(environment: MutableMapping[str, str], cores: int, runs_per_gpu: int) -> None:
     """Set threads, and the share of the GPU's memory that JAX takes: nine tenths of it over all runs.
 
@@ -81,14 +89,14 @@ def _where(environment: Mapping[str, str], cores: int, runs_per_gpu: int, job: s
 def _said_in(log: Path) -> Iterator[None]:
     """Everything that this process prints goes to the end of a file, as long as this lasts."""
     kept = [os.dup(number) for number in (1, 2)]
-    with open(log, "ab") as file:
+    with open(log, "a", encoding="utf-8", buffering=1) as file:
         try:
             for number in (1, 2):
                 os.dup2(file.fileno(), number)
-            yield
+            # Schedulers put objects of their own in the place of the standard streams.
+            with redirect_stdout(file), redirect_stderr(file):
+                yield
         finally:
-            for stream in (sys.stdout, sys.stderr):
-                stream.flush()
             for number, original in zip((1, 2), kept, strict=True):
                 os.dup2(original, number)
                 os.close(original)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from forethought.config import ConfigError
-from forethought.experiments.engines.attempt import CutOff, InUse, attempt
+from forethought.experiments.engines.attempt import CutOff, InUse, attempt_on_ray
 from forethought.experiments.runs import in_use, log_path
 from forethought.experiments.sweep import (
     Failure,
@@ -65,7 +65,7 @@ def sweep(planned: Sequence[Planned], options: RayOptions, say: Callable[[str], 
             max_calls=1,
             max_retries=options.retries,
             retry_exceptions=[CutOff],
-        )(_task)
+        )(attempt_on_ray)
         folder = os.getcwd()
         running: dict[Any, Planned] = {}
         told = 0
@@ -90,14 +90,6 @@ def sweep(planned: Sequence[Planned], options: RayOptions, say: Callable[[str], 
                 for reference in running:
                     ray.cancel(reference, force=at_once)
     return tally.result()
-
-
-def _task(run_dir: str, folder: str, cores: int, runs_per_gpu: int) -> None:
-    import ray
-
-    os.chdir(folder)  # Files that a configuration names are looked for where the sweep was started.
-    # The task's id is the same at every attempt: a claim that a lost attempt has left is void at once.
-    attempt(run_dir, cores, runs_per_gpu, f"ray {ray.get_runtime_context().get_task_id()}")
 
 
 def _outcome(ray: Any, reference: Any) -> Exception | None:

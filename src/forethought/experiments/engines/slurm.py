@@ -71,6 +71,7 @@ def submit(planned: Sequence[Planned], out: str | Path, options: SlurmOptions) -
         executor = submitit.SlurmExecutor(Path(out).absolute() / FOLDER, max_num_timeout=_MOST_REQUEUES)
     except RuntimeError as error:
         raise ConfigError("engine: 'slurm' given, but this machine has no srun: it is in no Slurm cluster") from error
+    flags = {name: os.environ[name] for name in ("XLA_FLAGS",) if name in os.environ}
     gpu = {"gpus_per_node": 1} if options.runs_per_gpu else {}
     executor.update_parameters(
         job_name="forethought",
@@ -78,8 +79,8 @@ def submit(planned: Sequence[Planned], out: str | Path, options: SlurmOptions) -
         cpus_per_task=options.cores,
         array_parallelism=options.jobs or len(runs),
         signal_delay_s=options.notice,
-        # Before Python starts, which reads most of them once.
-        setup=[f"export {name}={shlex.quote(value)}" for name, value in threads({}, options.cores).items()],
+        # Before Python starts, as libraries read these when they are loaded.
+        setup=[f"export {name}={shlex.quote(value)}" for name, value in threads(flags, options.cores).items()],
         additional_parameters={"requeue": True} | dict(options.sbatch),
         **gpu,
     )
@@ -88,7 +89,8 @@ def submit(planned: Sequence[Planned], out: str | Path, options: SlurmOptions) -
     try:
         jobs = executor.map_array(Job(options.cores, options.runs_per_gpu), [str(run.path.absolute()) for run in runs])
     except FailedJobError as error:
-        raise ConfigError(f"sbatch: {' '.join(str(error).split())}") from error
+        asked = " (runs_per_gpu: 0 asks for no GPU)" if gpu else ""
+        raise ConfigError(f"{' '.join(str(error).split())}{asked}") from error
     return jobs[0].job_id.split("_")[0], len(runs)
 
 
@@ -101,7 +103,7 @@ class Job:
 
     def __call__(self, run_dir: str) -> None:
         """Bring a run to its end, or as far as this job may."""
-        number = os.environ["SLURM_JOB_ID"]
+        number = _number(os.environ)
         try:
             attempt(run_dir, self.cores, self.runs_per_gpu, f"slurm {number}")
         except InUse as error:
@@ -117,6 +119,13 @@ class Job:
         import submitit
 
         return submitit.helpers.DelayedSubmission(self, run_dir)
+
+
+def _number(environment: Mapping[str, str]) -> str:
+    """What Slurm calls this job alone: the number of one job of an array is that of the whole array, too."""
+    if "SLURM_ARRAY_TASK_ID" in environment:
+        return f"{environment['SLURM_ARRAY_JOB_ID']}_{environment['SLURM_ARRAY_TASK_ID']}"
+    return environment["SLURM_JOB_ID"]
 
 
 def _is_running(number: str) -> bool:
