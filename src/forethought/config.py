@@ -19,7 +19,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from forethought.curriculum.config import CurriculumConfig
 from forethought.learner.config import NetworkConfig, PPOConfig
 
-Method = Literal["unif", "target", "i-diff", "alp", "alp+d", "alp+f", "alp+d+f", "perm"]
+Method = Literal[
+    "unif",
+    "target",
+    "i-diff",
+    "alp",
+    "alp+d",
+    "alp+f",
+    "alp+d+f",
+    "perm",
+    "learnability",
+    "plr",
+    "mastering-rate",
+    "thompson",
+    "omni",
+]
 
 PRESETS: dict[str, Path] = {
     name: Path(__file__).parent / "presets" / f"{name}.toml"
@@ -43,6 +57,8 @@ class TasksConfig(_Section):
     """The world that the goals belong to."""
     goals: tuple[str, ...] = ()
     """Ids of the goals to train on, in this order; empty: all of the domain."""
+    own_goals: str | None = None
+    """A Python file with goals of your own for Craftax, see `forethought.craftax.own_goals`; unset: none."""
     target: str | None = None
     """The goal that counts; unset: all goals count the same."""
     target_share: float = Field(default=1.0, gt=0, le=1)
@@ -92,7 +108,7 @@ class RunConfig(_Section):
     iterations: int = Field(default=1440, ge=1)
     """Curriculum iterations."""
     method: Method = "alp+d+f"
-    """How goals are chosen (paper, Section 5.2 and Appendix D)."""
+    """How goals are chosen (paper, Section 5.2 and Appendix D; after `perm`, methods of others for comparison)."""
     learner: Literal["primitive", "subroutines"] = "primitive"
     """Whether the agent acts by the environment's actions alone, or can also call its own behaviour for other goals
     (paper, C.4); the graphs that ship were judged for either."""
@@ -104,6 +120,8 @@ class RunConfig(_Section):
     """The learning-connectivity graph: `shipped` for the domain's own, or a file made by `forethought judge build`."""
     feasibility: str = "shipped"
     """The same for the feasibility-evidence graph."""
+    interestingness: str | None = None
+    """A file with a graph of which mastered goals make which others boring, for the method `omni`; none ships."""
     checkpoint_minutes: float = Field(default=5.0, ge=0)
     """Minutes between checkpoints; 0: after every iteration."""
     sinks: tuple[Literal["wandb", "tensorboard", "trackio"], ...] = ()
@@ -154,9 +172,13 @@ class RunConfig(_Section):
             raise ValueError("tasks.target: not set; name a goal, as in --tasks.target place_furnace")
         if self.method == "target" and tasks.target is None:
             raise ValueError("tasks.target: not set; method 'target' needs the id of a goal")
+        if self.method == "omni" and self.interestingness is None:
+            raise ValueError("interestingness: not set; method 'omni' needs the file of such a graph")
         for field, ids in (("tasks.goals", tasks.goals), ("evaluation.goals", self.evaluation.goals)):
             if repeated := sorted({goal for goal in ids if ids.count(goal) > 1}):
                 raise ValueError(f"{field}: {', '.join(repeated)} given more than once; allowed once")
+        if tasks.own_goals is not None and tasks.domain != "craftax":
+            raise ValueError(f"tasks.own_goals: {tasks.own_goals!r} given, but goals of your own are Craftax's")
         if tasks.goals:
             _require_known("tasks.target", (tasks.target,) if tasks.target else (), tasks.goals)
             _require_known("evaluation.goals", self.evaluation.goals, tasks.goals)

@@ -13,14 +13,16 @@ import numpy as np
 from jaxtyping import Float
 
 from forethought.config import ConfigError, RunConfig, nearest
+from forethought.craftax.backends import engine_fault
+from forethought.curriculum.methods import METHODS
 from forethought.embeddings import Embeddings
-from forethought.graphs import FeasibilityEvidence, LearningConnectivity
+from forethought.graphs import FeasibilityEvidence, Interestingness, LearningConnectivity
 from forethought.tasks import TaskSet
 
 if TYPE_CHECKING:
     from forethought.environment import BatchedEnvironment
 
-Graph = TypeVar("Graph", LearningConnectivity, FeasibilityEvidence)
+Graph = TypeVar("Graph", LearningConnectivity, FeasibilityEvidence, Interestingness)
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,12 @@ class Domain:
 
     tasks: TaskSet
     """The goals to train on, with the importance weights that the configuration asks for."""
-    connectivity: LearningConnectivity
-    """Which goal's learning helps which, over `tasks`."""
-    feasibility: FeasibilityEvidence
-    """What speaks for a goal being learnable, over `tasks`."""
+    connectivity: LearningConnectivity | None
+    """Which goal's learning helps which, over `tasks`; None where goals of one's own have not been judged."""
+    feasibility: FeasibilityEvidence | None
+    """What speaks for a goal being learnable, over `tasks`; likewise."""
+    interestingness: Interestingness | None
+    """Which mastered goals make which others boring, over `tasks`; None if the configuration names no file."""
     goal_embeddings: Float[np.ndarray, "goal width"]
     """One vector a goal, of length 1, float32."""
     make_environment: "Callable[..., BatchedEnvironment]"
@@ -61,7 +65,7 @@ def choose_backend(config: RunConfig) -> RunConfig:
     wanted, domain = config.environment.backend, config.tasks.domain
     if wanted == "jax":
         return config
-    fault = engine_fault() if domain == "craftax" else f"the fast engine plays Craftax, not {domain}"
+    fault = _engine_fault(config) if domain == "craftax" else f"the fast engine plays Craftax, not {domain}"
     if fault and wanted == "engine":
         raise ConfigError(f"environment.backend: 'engine' given, but {fault}; allowed here are auto and jax")
     if fault and domain == "craftax":
@@ -70,16 +74,10 @@ def choose_backend(config: RunConfig) -> RunConfig:
     return config.model_copy(update={"environment": environment})
 
 
-def engine_fault() -> str | None:
-    """Why the fast engine cannot be used, and what to do about it; None if it can."""
-    how = "pip install ./engine in forethought's folder (it needs a C++ compiler)"
-    try:
-        import craftax_native
-    except ModuleNotFoundError:
-        return f"the fast engine is not installed; {how}"
-    except ImportError as error:
-        return f"the fast engine does not load ({error}); {how}"
-    return None if craftax_native.HAS_FFI else f"the fast engine was built without jaxlib; {how}"
+def _engine_fault(config: RunConfig) -> str | None:
+    from forethought.craftax.own_goals import engine_cannot_judge
+
+    return engine_fault() or engine_cannot_judge(config.tasks.goals, _own_goals(config))
 
 
 def load_domain(config: RunConfig) -> Domain:
@@ -101,6 +99,9 @@ def load_domain(config: RunConfig) -> Domain:
     tasks = tasks.uniform() if target is None else tasks.with_target(target, config.tasks.target_share)
     connectivity = _graph("connectivity", config.connectivity, shipped.connectivity)
     feasibility = _graph("feasibility", config.feasibility, shipped.feasibility)
+    interestingness = None
+    if (file := config.interestingness) is not None:
+        interestingness = _of_tasks("interestingness", config, _load("interestingness", file, Interestingness), tasks)
     settings = config.environment
 
     def make_environment(num_envs: int, **capacity: int) -> "BatchedEnvironment":
@@ -108,8 +109,9 @@ def load_domain(config: RunConfig) -> Domain:
 
     return Domain(
         tasks=tasks,
-        connectivity=_of_tasks("connectivity", config.connectivity, connectivity, tasks),
-        feasibility=_of_tasks("feasibility", config.feasibility, feasibility, tasks),
+        connectivity=_of_tasks("connectivity", config, connectivity, tasks),
+        feasibility=_of_tasks("feasibility", config, feasibility, tasks),
+        interestingness=interestingness,
         goal_embeddings=_goal_embeddings(config, shipped, tasks),
         make_environment=make_environment,
     )
@@ -117,25 +119,41 @@ def load_domain(config: RunConfig) -> Domain:
 
 def _craftax(config: RunConfig) -> _Shipped:
     from forethought.craftax import shipped
+    from forethought.craftax.own_goals import with_own
+
+    own = _own_goals(config)
 
     def environment(num_envs: int, ids: Sequence[str], settings: Any, **capacity: int) -> "BatchedEnvironment":
+        sizes = {"episode_limit": settings.episode_limit, **capacity}
         if settings.backend == "engine":
             from forethought.craftax import EngineEnvironment
 
-            return EngineEnvironment(num_envs, ids, episode_limit=settings.episode_limit, **capacity)
+            return EngineEnvironment(num_envs, ids, own_goals=own, **sizes)
         from forethought.craftax import CraftaxEnvironment
 
         pool = {"pool_size": settings.pool_size} if settings.pool_size else {}
-        return CraftaxEnvironment(num_envs, ids, episode_limit=settings.episode_limit, **pool, **capacity)
+        return CraftaxEnvironment(num_envs, ids, own_goals=own, **pool, **sizes)
 
     learner = config.learner
     return _Shipped(
-        shipped.goals(),
+        with_own(own),
         shipped.connectivity(learner),
         shipped.evidence(learner),
         shipped.embeddings,
         environment,
     )
+
+
+def _own_goals(config: RunConfig) -> tuple[Any, ...]:
+    """The goals of one's own that a configuration names."""
+    from forethought.craftax.own_goals import load_goals
+
+    if config.tasks.own_goals is None:
+        return ()
+    try:
+        return load_goals(config.tasks.own_goals)
+    except ValueError as error:
+        raise ConfigError(f"tasks.own_goals: {error}") from error
 
 
 def _toy(config: RunConfig) -> _Shipped:
@@ -153,22 +171,40 @@ DOMAINS: dict[str, Callable[[RunConfig], _Shipped]] = {"craftax": _craftax, "toy
 
 def _graph(field: str, name: str, shipped: Graph) -> Graph:
     """The graph that a setting names."""
-    if name == "shipped":
-        return shipped
+    return shipped if name == "shipped" else _load(field, name, type(shipped))
+
+
+def _load(field: str, name: str, kind: type[Graph]) -> Graph:
+    """The graph in a file."""
     if not Path(name).is_file():
-        raise ConfigError(f"{field}: {name} given, but there is no such file; make one with `forethought judge build`")
+        how = "`Interestingness.save`" if kind is Interestingness else "`forethought judge build`"
+        raise ConfigError(f"{field}: {name} given, but there is no such file; make one with {how}")
     try:
-        return type(shipped).load(name)
+        return kind.load(name)
     except (ValueError, OSError) as error:
         raise ConfigError(f"{field}: {name} given, but it cannot be used: {error}") from None
 
 
-def _of_tasks(field: str, name: str, graph: Graph, tasks: TaskSet) -> Graph:
-    """The graph of the goals that are trained on, in their order."""
+def _of_tasks(field: str, config: RunConfig, graph: Graph, tasks: TaskSet) -> Graph | None:
+    """The graph of the goals that are trained on, in their order; None if it lacks some and the method needs none."""
+    name = getattr(config, field)
+    own = [id for id in tasks.ids if id not in graph.ids]
+    if own and name == "shipped" and config.tasks.own_goals is not None:
+        if not _needs(config.method, field):
+            return None
+        raise ConfigError(
+            f"{field}: shipped given, but {own[0]!r} is a goal of your own, which nobody has judged; make a graph with "
+            f"`forethought judge plan DIR --own-goals {config.tasks.own_goals}`, or take a method without, as alp"
+        )
     try:
         return graph if graph.ids == tasks.ids else graph.restrict(tasks)
     except ValueError as error:
         raise ConfigError(f"{field}: {name} given, but {error}") from None
+
+
+def _needs(method: str, field: str) -> bool:
+    uses = METHODS[method]
+    return uses.feasibility if field == "feasibility" else uses.downstream or uses.prerequisites
 
 
 def _goal_embeddings(config: RunConfig, shipped: _Shipped, tasks: TaskSet) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The two graphs that a language model's judgments become: what helps what, and what shows that a task is ready."""
+"""The graphs that a language model's judgments become: what helps what, what shows that a task is ready, what bores."""
 
 import json
 import warnings
@@ -15,6 +15,7 @@ from forethought.files import replacing
 from forethought.tasks import TaskSet, unknown_id
 
 G = TypeVar("G", bound="_Graph")
+P = TypeVar("P", bound="_Pairs")
 
 
 @dataclass(frozen=True)
@@ -120,20 +121,8 @@ class _Graph:
         raise NotImplementedError
 
 
-class LearningConnectivity(_Graph):
-    """C: how likely useful learning on one task benefits another (paper, Section 4.1).
-
-    Attributes:
-        ids: the tasks, in the order of the rows and columns.
-        weights: CSR, float64 [source target] in [0, 1], no self edges.
-        selections: per repetition and target, the sources that were selected (positions in `ids`); None if the
-            weights were given directly.
-        asked: CSR, int64 [source target], in how many repetitions a model was asked about the pair; None if it was
-            asked about every pair in each.
-        provenance: where the judgments come from.
-    """
-
-    kind = "learning_connectivity"
+class _Pairs(_Graph):
+    """What the graphs share whose judgments select sources for each target, each weighing its share of votes."""
 
     def __init__(
         self,
@@ -151,20 +140,18 @@ class LearningConnectivity(_Graph):
         _raise_first(_weight_problems(self.kind, self.ids, self.weights))
 
     @classmethod
-    def from_weights(
-        cls, ids: Sequence[str], weights: Any, provenance: Provenance | None = None
-    ) -> "LearningConnectivity":
+    def from_weights(cls: type[P], ids: Sequence[str], weights: Any, provenance: Provenance | None = None) -> P:
         """A graph from a dense or sparse matrix [source target] of weights in [0, 1] with a zero diagonal."""
         return cls(ids, weights, None, provenance)
 
     @classmethod
     def from_selections(
-        cls,
+        cls: type[P],
         ids: Sequence[str],
         selections: Sequence[Sequence[Sequence[int]]],
         provenance: Provenance | None = None,
         asked: Any = None,
-    ) -> "LearningConnectivity":
+    ) -> P:
         """A graph from judgments: an edge's weight is the share of repetitions that include it (paper, Eq. 4).
 
         Args:
@@ -181,12 +168,12 @@ class LearningConnectivity(_Graph):
         kept = tuple(tuple(tuple(sorted(map(int, chosen))) for chosen in repetition) for repetition in selections)
         asked = None if asked is None else _counts(sparse.coo_array(asked))
         _raise_first(_selection_problems(cls.kind, tuple(ids), kept) or _asked_problems(tuple(ids), asked, kept))
-        return cls(ids, _connectivity(len(ids), kept, asked), kept, provenance, asked)
+        return cls(ids, _votes_as_shares(len(ids), kept, asked), kept, provenance, asked)
 
     def _content(self) -> dict[str, Any]:
         return {"selections": self.selections, "weights": _edges(self.weights)}
 
-    def _take(self, ids: tuple[str, ...], kept: Int[np.ndarray, " task"]) -> "LearningConnectivity":
+    def _take(self: P, ids: tuple[str, ...], kept: Int[np.ndarray, " task"]) -> P:
         selections = None
         if self.selections is not None:
             new = _new_positions(len(self.ids), kept)
@@ -198,7 +185,7 @@ class LearningConnectivity(_Graph):
         return type(self)(ids, weights, selections, self.provenance, self._asked_among(kept))
 
     @classmethod
-    def _parse(cls, document: dict[str, Any]) -> "tuple[LearningConnectivity | None, list[str]]":
+    def _parse(cls: type[P], document: dict[str, Any]) -> tuple[P | None, list[str]]:
         ids, weights, provenance, problems = _parse_common(cls.kind, document)
         if problems:
             return None, problems
@@ -206,9 +193,63 @@ class LearningConnectivity(_Graph):
         asked, problems = _parse_asked(document, len(ids))
         if selections is not None and not problems:
             problems = _selection_problems(cls.kind, ids, selections) or _asked_problems(ids, asked, selections)
-            if not problems and not _same(_connectivity(len(ids), selections, asked), weights):
+            if not problems and not _same(_votes_as_shares(len(ids), selections, asked), weights):
                 problems = ["the weights do not follow from the stored selections (Eq. 4)"]
         return (None, problems) if problems else (cls(ids, weights, selections, provenance, asked), [])
+
+
+class LearningConnectivity(_Pairs):
+    """C: how likely useful learning on one task benefits another (paper, Section 4.1).
+
+    Attributes:
+        ids: the tasks, in the order of the rows and columns.
+        weights: CSR, float64 [source target] in [0, 1], no self edges.
+        selections: per repetition and target, the sources that were selected (positions in `ids`); None if the
+            weights were given directly.
+        asked: CSR, int64 [source target], in how many repetitions a model was asked about the pair; None if it was
+            asked about every pair in each.
+        provenance: where the judgments come from.
+    """
+
+    kind = "learning_connectivity"
+
+
+class Interestingness(_Pairs):
+    """Which tasks stop being interesting once another is mastered (Zhang et al. 2023, the model of interestingness).
+
+    Attributes:
+        ids: the tasks, in the order of the rows and columns.
+        weights: CSR, float64 [mastered task] in [0, 1], how surely mastering the one makes the other boring; pairs
+            that are not stored leave it interesting.
+        selections: per repetition and task, the tasks whose mastery was judged to make it boring (positions in `ids`);
+            None if the weights were given directly.
+        asked: as in `LearningConnectivity`.
+        provenance: where the judgments come from.
+    """
+
+    kind = "interestingness"
+
+    @classmethod
+    def from_judgments(
+        cls, ids: Sequence[str], interesting: Any, provenance: Provenance | None = None
+    ) -> "Interestingness":
+        """A graph from a matrix [mastered task] of answers to "is the task still interesting?".
+
+        Args:
+            ids: the tasks.
+            interesting: truth values, or shares of several answers in [0, 1]; the diagonal is not used.
+            provenance: where the judgments come from.
+
+        Raises:
+            ValueError: the matrix is not square over the ids, or an answer is not in [0, 1].
+
+        >>> Interestingness.from_judgments(["a", "b"], [[True, False], [True, True]]).weights.toarray().tolist()
+        [[0.0, 1.0], [0.0, 0.0]]
+        """
+        boring = 1.0 - np.asarray(interesting, np.float64)
+        if boring.shape == (len(ids), len(ids)):
+            np.fill_diagonal(boring, 0.0)
+        return cls(ids, boring, None, provenance)
 
 
 class FeasibilityEvidence(_Graph):
@@ -361,11 +402,11 @@ class FeasibilityEvidence(_Graph):
 GRAPHS: dict[str, type[LearningConnectivity] | type[FeasibilityEvidence]] = {
     graph.kind: graph for graph in (LearningConnectivity, FeasibilityEvidence)
 }
-"""The kinds of graph, by the name that stands in their files."""
+"""The kinds of graph that `forethought judge` makes, by the name that stands in their files."""
 
 
 def load_graph(path: str | Path) -> LearningConnectivity | FeasibilityEvidence:
-    """Read a graph file of either kind."""
+    """Read a graph file of either kind that `forethought judge` makes."""
     document = _read(path)
     if document.get("kind") not in GRAPHS:
         raise ValueError(f"{path}: holds a graph of kind {document.get('kind')!r}; {' or '.join(GRAPHS)} is needed")
@@ -373,14 +414,15 @@ def load_graph(path: str | Path) -> LearningConnectivity | FeasibilityEvidence:
 
 
 def check_graph(path: str | Path) -> list[str]:
-    """Everything that is wrong with a graph file, one line each; empty if it is sound."""
+    """Everything that is wrong with a graph file of any kind, one line each; empty if it is sound."""
+    kinds = GRAPHS | {Interestingness.kind: Interestingness}
     try:
         document = _read(path)
     except ValueError as error:
         return [str(error)]
-    if document.get("kind") not in GRAPHS:
-        return [f"{path}: holds a graph of kind {document.get('kind')!r}; {' or '.join(GRAPHS)} is needed"]
-    return [f"{path}: {problem}" for problem in GRAPHS[document["kind"]]._parse(document)[1]]
+    if document.get("kind") not in kinds:
+        return [f"{path}: holds a graph of kind {document.get('kind')!r}; {' or '.join(kinds)} is needed"]
+    return [f"{path}: {problem}" for problem in kinds[document["kind"]]._parse(document)[1]]
 
 
 def strongest(weights: Float[np.ndarray, " task"], ids: Sequence[str], k: int = 10) -> list[tuple[str, float]]:
@@ -421,7 +463,7 @@ def votes_of(selections: Any, size: int) -> sparse.csr_array:
     return _csr(sparse.coo_array((np.ones(len(edges)), (rows, columns)), shape=(size, size)))
 
 
-def _connectivity(size: int, selections: Any, asked: sparse.csr_array | None) -> sparse.csr_array:
+def _votes_as_shares(size: int, selections: Any, asked: sparse.csr_array | None) -> sparse.csr_array:
     """Eq. 4, as counts divided by the repetitions that asked, so that the weights are the nearest floats to r / R."""
     votes = votes_of(selections, size)
     if asked is None:

@@ -23,7 +23,8 @@ import jax
 import numpy as np
 
 from forethought import checkpoint
-from forethought.config import RunConfig
+from forethought.config import RunConfig, load_config
+from forethought.craftax.own_goals import digest
 from forethought.curriculum import Curriculum, latest_per_environment
 from forethought.devices import describe, select
 from forethought.doctor import installed_version
@@ -32,7 +33,7 @@ from forethought.evaluation import EvaluationResult, Evaluator
 from forethought.learner import Learner
 from forethought.learner.subroutines import ELIGIBLE_RATE
 from forethought.progress import Reporter, make_reporter
-from forethought.rundir import RunDirectory, check_new
+from forethought.rundir import CONFIG, RunDirectory, check_new
 from forethought.sinks import check_sinks, open_sinks
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def train(
 
         config = choose_backend(config)
         domain = load_domain(config)
-        meta = _meta(domain, device, argv) | {"backend": config.environment.backend}
+        meta = _meta(config, domain, device, argv) | {"backend": config.environment.backend}
         if existing is not None:
             _check_unchanged(config, existing, meta)
         run = _Run(config, domain, reporter)
@@ -151,6 +152,7 @@ class _Run:
             self.tasks,
             connectivity=domain.connectivity,
             feasibility=domain.feasibility,
+            interestingness=domain.interestingness,
             method=config.method,
             seed=config.seed,
             config=config.curriculum,
@@ -390,8 +392,9 @@ def _signals(reporter: Reporter) -> Iterator[_Stop]:
             signal.signal(number, handler)
 
 
-def _meta(domain: "Domain", device: Any, argv: Sequence[str] | None) -> dict[str, Any]:
+def _meta(config: RunConfig, domain: "Domain", device: Any, argv: Sequence[str] | None) -> dict[str, Any]:
     """The content of `meta.json` for a run that begins now."""
+    own = config.tasks.own_goals
     return {
         "run_id": uuid.uuid4().hex,
         "argv": list(sys.argv if argv is None else argv),
@@ -405,7 +408,9 @@ def _meta(domain: "Domain", device: Any, argv: Sequence[str] | None) -> dict[str
             "connectivity": _graph_digest(domain.connectivity),
             "feasibility": _graph_digest(domain.feasibility),
             "embeddings": hashlib.sha256(np.ascontiguousarray(domain.goal_embeddings).tobytes()).hexdigest(),
-        },
+        }
+        | ({} if domain.interestingness is None else {"interestingness": _graph_digest(domain.interestingness)})
+        | ({} if own is None else {"own_goals": digest(own)}),
     }
 
 
@@ -414,7 +419,8 @@ def _session(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_unchanged(config: RunConfig, directory: RunDirectory, meta: Mapping[str, Any]) -> None:
-    if config.to_toml() != directory.config_text:
+    # By value: a run that began before a setting existed has its default.
+    if config != load_config(directory.path / CONFIG):
         raise ValueError(f"the configuration is not the one in {directory.path}; a run goes on with its own")
     before, now = directory.meta["hashes"], meta["hashes"]
     if changed := [name for name in before if before[name] != now.get(name)]:

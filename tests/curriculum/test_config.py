@@ -21,6 +21,16 @@ def test_the_defaults_are_the_papers():
         "warmup": 16,
         "exploration": 0.2,
         "feasibility_share": 0.5,
+        # Of the methods for comparison, those of their authors.
+        "rank_temperature": 0.1,
+        "staleness_share": 0.1,
+        "prerequisite_threshold": 0.5,
+        "mastery_power": 6.0,
+        "mastery_potential": 0.5,
+        "predecessor_share": 0.2,
+        "successor_share": 0.05,
+        "boring_threshold": 0.5,
+        "boring_weight": 0.001,
     }
 
 
@@ -43,6 +53,15 @@ def test_the_defaults_are_the_papers():
         ("warmup", -1),
         ("exploration", 1.5),
         ("feasibility_share", -0.5),
+        ("rank_temperature", 0.0),
+        ("staleness_share", 1.1),
+        ("prerequisite_threshold", 0.0),
+        ("mastery_power", -6.0),
+        ("mastery_potential", 1.5),
+        ("predecessor_share", 1.0),
+        ("successor_share", float("nan")),
+        ("boring_threshold", 0.0),
+        ("boring_weight", -0.001),
     ],
 )
 def test_a_value_out_of_range_is_named(field, value):
@@ -60,7 +79,9 @@ def test_settings_are_frozen():
     [(False, False, "alp"), (True, False, "alp+d"), (False, True, "alp+f"), (True, True, "alp+d+f")],
 )
 def test_no_name_means_the_fullest_method(connectivity, feasibility, name):
-    assert resolve(None, connectivity=connectivity, feasibility=feasibility) == (name, METHODS[name])
+    for boring in (False, True):
+        found = resolve(None, connectivity=connectivity, feasibility=feasibility, interestingness=boring)
+        assert found == (name, METHODS[name])
 
 
 def test_a_missing_graph_is_named():
@@ -70,6 +91,10 @@ def test_a_missing_graph_is_named():
         resolve("alp+f", connectivity=True, feasibility=False)
     with pytest.raises(ValueError, match=r"connectivity and feasibility"):
         resolve("perm", connectivity=False, feasibility=False)
+    with pytest.raises(ValueError, match=r"'mastering-rate' needs the graph connectivity"):
+        resolve("mastering-rate", connectivity=False, feasibility=True)
+    with pytest.raises(ValueError, match=r"'omni' needs the graph interestingness"):
+        resolve("omni", connectivity=True, feasibility=True)
 
 
 def test_an_unknown_method_is_named_with_those_allowed():

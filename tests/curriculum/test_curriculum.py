@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from forethought.curriculum import METHODS, Curriculum, CurriculumConfig
-from forethought.graphs import FeasibilityEvidence, LearningConnectivity
+from forethought.graphs import FeasibilityEvidence, Interestingness, LearningConnectivity
 from forethought.tasks import Task, TaskSet
 
 SIZE = 12
@@ -37,6 +37,11 @@ def make_graphs(tasks, seed=0):
     )
 
 
+def make_boring(tasks, seed=4):
+    judged = np.random.default_rng(seed).random((len(tasks), len(tasks))) < 0.7
+    return Interestingness.from_judgments(tasks.ids, judged)
+
+
 def make(method, *, tasks=None, weights=None, seed=0, config=SHORT):
     tasks = tasks or make_tasks()
     if weights is None:
@@ -46,6 +51,7 @@ def make(method, *, tasks=None, weights=None, seed=0, config=SHORT):
         tasks,
         connectivity=connectivity,
         feasibility=feasibility,
+        interestingness=make_boring(tasks),
         method=method,
         weights=weights,
         seed=seed,
@@ -69,11 +75,15 @@ def same(a, b):
     return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
 
 
+FORESEEN = ("alp+f", "alp+d+f", "perm", "mastering-rate")
+"""Methods whose graphs send the learner to tasks that were never observed."""
+
+
 @pytest.mark.parametrize("method", METHODS)
 class TestEveryMethod:
     def test_probabilities_are_a_distribution_with_the_uniform_share(self, method):
         curriculum = make(method)
-        uniform = {"unif": 1.0, "target": 0.0, "i-diff": 0.2, "alp": 0.2, "alp+d": 0.2}.get(method, 0.1)
+        uniform = {"unif": 1.0, "target": 0.0}.get(method, 0.1 if METHODS[method].feasibility else 0.2)
         for _ in range(40):
             drive(curriculum, 1)
             q = curriculum.probabilities
@@ -88,7 +98,7 @@ class TestEveryMethod:
         for _ in range(5):
             curriculum.update([], [])
         assert curriculum.iteration == 5
-        if method not in ("alp+f", "alp+d+f", "perm"):
+        if method not in FORESEEN:
             assert curriculum.probabilities == pytest.approx(expected)
 
     def test_the_seed_decides_everything(self, method):
@@ -146,13 +156,14 @@ class TestEveryMethod:
         assert np.array_equal(curriculum.success_rate[:2], before[0][:2])
         assert np.array_equal(curriculum.learning_progress[:2], before[1][:2])
 
-    def test_a_task_that_never_reports_never_gains(self, method):
-        curriculum = make(method, weights=np.eye(SIZE)[TARGET])
+    @pytest.mark.parametrize("alone", [True, False])
+    def test_a_task_that_never_reports_never_gains(self, method, alone):
+        curriculum = make(method, weights=np.eye(SIZE)[TARGET] if alone or method == "target" else None)
         for _ in range(40):
             chosen = curriculum.sample(16)
             chosen = chosen[chosen != 4]
             curriculum.update(chosen, np.full(chosen.size, 0.5))
-            if method not in ("alp+f", "alp+d+f", "perm"):
+            if method not in FORESEEN:
                 assert curriculum.probabilities[4] <= 1 / SIZE + 1e-12
         assert curriculum.success_rate[4] == 0
         assert curriculum.learning_progress[4] == 0
@@ -247,7 +258,7 @@ def test_one_decision_by_hand():
     assert curriculum.probabilities == pytest.approx([0.8 + 0.1 / 3, 0.1 / 3, 0.1 + 0.1 / 3])
 
 
-@pytest.mark.parametrize("method", ["alp", "alp+d", "alp+f", "alp+d+f", "i-diff"])
+@pytest.mark.parametrize("method", ["alp", "alp+d", "alp+f", "alp+d+f", "i-diff", "learnability"])
 def test_probabilities_equal_the_papers_formulas(method):
     rng = np.random.default_rng(8)
     weights = rng.random(SIZE) * (rng.random(SIZE) < 0.8)
@@ -276,7 +287,8 @@ def test_probabilities_equal_the_papers_formulas(method):
         return signal * (weights / w_bar + d / max(d_bar, w_bar))
 
     uniform = np.full(SIZE, 1 / SIZE)
-    lead = ((p >= 0.1) & (p <= 0.9)) * weights if method == "i-diff" else valued(np.sqrt(np.abs(lp)))
+    rate_alone = {"i-diff": (p >= 0.1) & (p <= 0.9), "learnability": p * (1 - p)}
+    lead = rate_alone[method] * weights if method in rate_alone else valued(np.sqrt(np.abs(lp)))
     expected = 0.8 * normalised(lead)
     if "+f" in method:
         expected += 0.1 * normalised(valued((p <= 0.05) * f)) + 0.1 * uniform
@@ -323,7 +335,7 @@ def test_permutation_renames_the_tasks_of_the_connectivity_alone():
 
 
 def test_paired_methods_share_their_warmup_draws():
-    draws = [make(method, seed=5).sample(32) for method in ("unif", "alp", "alp+d+f", "perm")]
+    draws = [make(method, seed=5).sample(32) for method in METHODS if method != "target"]
     assert all(np.array_equal(draws[0], other) for other in draws[1:])
 
 
@@ -443,8 +455,9 @@ def test_a_foreign_state_is_refused_and_changes_nothing():
     assert same(curriculum.state_dict(), before)
 
 
-def test_returned_arrays_are_the_callers_own():
-    curriculum = make("alp+d+f")
+@pytest.mark.parametrize("method", ["alp+d+f", "omni", "plr"])
+def test_returned_arrays_are_the_callers_own(method):
+    curriculum = make(method)
     drive(curriculum, 20)
     before = curriculum.state_dict()
     for array in (
@@ -453,6 +466,7 @@ def test_returned_arrays_are_the_callers_own():
         curriculum.learning_progress,
         curriculum.downstream_potential,
         curriculum.feasibility,
+        curriculum.interestingness,
     ):
         array[:] = 7
     for value in curriculum.state_dict().values():
@@ -460,6 +474,20 @@ def test_returned_arrays_are_the_callers_own():
             value[:] = 0
     assert same(curriculum.state_dict(), before)
     assert curriculum.probabilities.sum() == pytest.approx(1)
+
+
+def test_a_state_saved_before_a_setting_existed_is_taken_on():
+    curriculum = make("alp+d")
+    drive(curriculum, 5)
+    state = curriculum.state_dict()
+    settings = json.loads(state["config"])
+    del settings["boring_weight"], settings["mastery_power"]
+    resumed = make("alp+d")
+    resumed.load_state_dict(state | {"config": json.dumps(settings)})
+    assert np.array_equal(drive(resumed, 5), drive(curriculum, 5))
+    for other in (settings | {"warmup": 3}, settings | {"unheard_of": 1}):
+        with pytest.raises(ValueError, match="other config"):
+            resumed.load_state_dict(state | {"config": json.dumps(other)})
 
 
 def blind(**settings):

@@ -9,6 +9,7 @@ from forethought.curriculum.scores import (
     distribution,
     feasibility_signal,
     intermediate_signal,
+    learnability_signal,
     normalisers,
     progress_signal,
     valued,
@@ -26,6 +27,10 @@ def test_thresholds_are_inclusive():
     rates = np.array([0.0, 0.05, 0.051, 0.1, 0.9, 0.91])
     assert feasibility_signal(rates, np.ones(6), 0.05).tolist() == [1, 1, 0, 0, 0, 0]
     assert intermediate_signal(rates).tolist() == [0, 0, 0, 1, 1, 0]
+
+
+def test_learnability_by_hand():
+    assert learnability_signal(np.array([0.0, 0.1, 0.5, 0.75, 1.0])) == pytest.approx([0, 0.09, 0.25, 0.1875, 0])
 
 
 def test_normalised_by_its_own_mean_when_downstream_is_larger():

@@ -15,20 +15,15 @@ from scipy import sparse
 from forethought.curriculum.config import CurriculumConfig
 from forethought.curriculum.estimates import Estimates
 from forethought.curriculum.feasibility import Feasibility
+from forethought.curriculum.interest import Interest
 from forethought.curriculum.methods import resolve
 from forethought.curriculum.potential import DownstreamPotential
-from forethought.curriculum.scores import (
-    distribution,
-    feasibility_signal,
-    intermediate_signal,
-    normalisers,
-    progress_signal,
-    valued,
-)
+from forethought.curriculum.primary import make_primary
+from forethought.curriculum.scores import distribution, feasibility_signal, normalisers, valued
 from forethought.tasks import checked_weights
 
 if TYPE_CHECKING:
-    from forethought.graphs import FeasibilityEvidence, LearningConnectivity
+    from forethought.graphs import FeasibilityEvidence, Interestingness, LearningConnectivity
     from forethought.tasks import TaskSet
 
 Slots = Mapping[int, int] | Mapping[str, int] | Mapping[int | str, int]
@@ -44,7 +39,8 @@ class Curriculum:
         tasks: the tasks; their weights say how much each matters.
         connectivity: which task's learning helps which other, over the same ids in any order.
         feasibility: which tasks' competence tells that another is ready, over the same ids in any order.
-        method: a name of `METHODS`, or None for the fullest method that the given graphs allow.
+        interestingness: which mastered tasks make which other boring, over the same ids in any order; for `omni`.
+        method: a name of `METHODS`, or None for the fullest ALP method that connectivity and feasibility allow.
         weights: importance of each task in place of the tasks' own, >= 0 with a positive sum; any float type.
         seed: of the curriculum's own random numbers, >= 0.
         config: everything else.
@@ -69,6 +65,7 @@ class Curriculum:
         *,
         connectivity: "LearningConnectivity | None" = None,
         feasibility: "FeasibilityEvidence | None" = None,
+        interestingness: "Interestingness | None" = None,
         method: str | None = None,
         weights: ArrayLike | None = None,
         seed: int = 0,
@@ -77,7 +74,10 @@ class Curriculum:
         self.tasks = tasks
         self.config = config = config or CurriculumConfig()
         self.method, self._method = resolve(
-            method, connectivity=connectivity is not None, feasibility=feasibility is not None
+            method,
+            connectivity=connectivity is not None,
+            feasibility=feasibility is not None,
+            interestingness=interestingness is not None,
         )
         self.weights = tasks.weights if weights is None else checked_weights(weights, tasks.ids)
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
@@ -87,6 +87,7 @@ class Curriculum:
             raise ValueError(f"method 'target' needs exactly one task with a positive weight; {weighted.size} have one")
         connected = None if connectivity is None else connectivity.align(tasks)
         evidence = None if feasibility is None else feasibility.align(tasks)
+        boring = None if interestingness is None else interestingness.align(tasks)
 
         # Children of the seed: the permutation must not shift the draws that paired runs compare.
         draws, permutation = np.random.SeedSequence(int(seed)).spawn(2)
@@ -104,7 +105,13 @@ class Curriculum:
         self._feasibility: Feasibility | None = None
         if self._method.feasibility and evidence is not None:
             self._feasibility = Feasibility(sparse.csr_array(evidence.weights), evidence.from_scratch)
-        self._progress_signal = np.zeros(len(tasks))
+        self._interest: Interest | None = None
+        if self._method.interestingness and boring is not None:
+            self._interest = Interest(
+                sparse.csr_array(boring.weights), config.boring_threshold, config.boring_weight, config.solved_threshold
+            )
+        order = sparse.csr_array(connected.weights) if self._method.prerequisites and connected is not None else None
+        self._primary = make_primary(self._method.score, len(tasks), config, order, self._interest)
         self._warned = False
         self._cached: _Decision | None = None
 
@@ -151,11 +158,11 @@ class Curriculum:
         indices, rates = self._pooled(task_indices, successes, episodes)
         config = self.config
         if indices.size:
-            self._estimates.observe(indices, rates, self._iteration)
             estimates = self._estimates
-            self._progress_signal[indices] = progress_signal(
-                estimates.learning_progress[indices], config.exponent, config.progress
-            )
+            before = estimates.success_rate[indices]
+            estimates.observe(indices, rates, self._iteration)
+            if self._primary is not None:
+                self._primary.observe(indices, rates, before, estimates)
             if self._potential is not None:
                 self._potential.update(indices, estimates.success_rate, config.solved_threshold)
             if self._feasibility is not None:
@@ -195,6 +202,13 @@ class Curriculum:
         """F in [0, 1] (paper, Section 4.2); 0 everywhere for a method without it."""
         return np.zeros(self.weights.size) if self._feasibility is None else self._feasibility.values.copy()
 
+    @property
+    def interestingness(self) -> Float64[np.ndarray, " task"]:
+        """What learning progress is multiplied by, in [0, 1]; 1 everywhere for a method that masks nothing."""
+        if self._interest is None:
+            return np.ones(self.weights.size)
+        return self._interest.factors(self._estimates.success_rate).copy()
+
     def explain(self, task: int | str) -> dict[str, Any]:
         """The terms of a task's probability.
 
@@ -227,6 +241,8 @@ class Curriculum:
             result["downstream_potential"] = float(self._potential.values[index])
         if self._feasibility is not None:
             result["feasibility"] = float(self._feasibility.values[index])
+        if self._interest is not None:
+            result["interestingness"] = float(self._interest.factors(estimates.success_rate)[index])
         for part in decision.parts:
             result[f"{part.name}_probability"] = float(part.share * part.shares[index])
             if part.signal is None:
@@ -259,6 +275,8 @@ class Curriculum:
             result["mean_downstream_potential"] = float(self._potential.values.mean())
         if self._feasibility is not None:
             result["mean_feasibility"] = float(self._feasibility.values.mean())
+        if self._interest is not None:
+            result["boring_share"] = float((self._interest.factors(rates) < 1).mean())
         for part in decision.parts:
             if part.signal is not None:
                 result[f"{part.name}_active_share"] = float((part.signal > 0).mean())
@@ -278,7 +296,7 @@ class Curriculum:
             "warned": int(self._warned),
             "rng": json.dumps(self._rng.bit_generator.state),
         }
-        state |= {name: array.copy() for name, array in self._estimates.arrays().items()}
+        state |= {name: array.copy() for name, array in (self._estimates.arrays() | self._own_arrays()).items()}
         if self._permutation is not None:
             state["permutation"] = self._permutation.copy()
         return state
@@ -298,7 +316,7 @@ class Curriculum:
         if missing := sorted(mine.keys() - state.keys()):
             raise ValueError(f"curriculum state lacks {', '.join(missing)}")
         for name in ("version", "tasks", "method", "config"):
-            if state[name] != mine[name]:
+            if state[name] != mine[name] and not (name == "config" and _same_settings(state[name], self.config)):
                 raise ValueError(
                     f"curriculum state was saved with other {name}: {state[name]!r}; this curriculum has {mine[name]!r}"
                 )
@@ -308,6 +326,11 @@ class Curriculum:
         rates = estimates.success_rate
         if not np.all((rates >= 0) & (rates <= 1)) or not np.isfinite(estimates.learning_progress).all():
             raise ValueError("curriculum state holds success rates or learning progress that are out of range")
+        own = {name: array.copy() for name, array in self._own_arrays().items()}
+        for name, array in own.items():
+            _copy_checked(name, state[name], array)
+            if not np.all((array >= 0) & (array <= 1)):
+                raise ValueError(f"curriculum state holds {name} out of range; allowed: 0 to 1")
         iteration = int(state["iteration"])
         if iteration < 0:
             raise ValueError(f"curriculum state has iteration {iteration}; allowed: >= 0")
@@ -325,7 +348,10 @@ class Curriculum:
         self._estimates, self._rng, self._iteration = estimates, rng, iteration
         self._permutation, self._potential = permutation, potential
         self._warned = bool(state["warned"])
-        self._progress_signal = progress_signal(estimates.learning_progress, self.config.exponent, self.config.progress)
+        for name, array in self._own_arrays().items():
+            array[...] = own[name]
+        if self._primary is not None:
+            self._primary.refresh(estimates)
         if potential is not None:
             potential.refresh(rates, self.config.solved_threshold)
         if self._feasibility is not None:
@@ -337,6 +363,9 @@ class Curriculum:
     @property
     def _warming_up(self) -> bool:
         return self._method.adaptive and self._iteration < self.config.warmup
+
+    def _own_arrays(self) -> dict[str, np.ndarray]:
+        return {} if self._primary is None else self._primary.arrays()
 
     def _new_estimates(self) -> Estimates:
         config = self.config
@@ -374,9 +403,11 @@ class Curriculum:
         rates = self._estimates.success_rate
         downstream = None if self._potential is None else self._potential.values
         guided = config.exploration * config.feasibility_share if method.feasibility else 0.0
-        signals = [("progress", 1 - config.exploration, self._progress_signal)]
-        if method.score == "intermediate":
-            signals = [("intermediate", 1 - config.exploration, intermediate_signal(rates))]
+        assert self._primary is not None
+        signals = [
+            (name, (1 - config.exploration) * share, signal)
+            for name, share, signal in self._primary.signals(self._estimates, self._iteration)
+        ]
         if self._feasibility is not None:
             ready = feasibility_signal(rates, self._feasibility.values, config.feasibility_threshold)
             signals.append(("feasibility", guided, ready))
@@ -501,6 +532,14 @@ def _copy_checked(name: str, given: Any, own: np.ndarray) -> None:
             f"allowed: shape {own.shape}, type {own.dtype}"
         )
     own[...] = array
+
+
+def _same_settings(saved: Any, config: CurriculumConfig) -> bool:
+    """Whether saved settings are these; one that did not exist when they were saved had its default."""
+    try:
+        return asdict(CurriculumConfig()) | json.loads(saved) == asdict(config)
+    except (TypeError, ValueError):
+        return False
 
 
 def _digest(ids: tuple[str, ...]) -> str:

@@ -30,6 +30,14 @@ def intermediate_signal(success_rate: Float64[np.ndarray, " task"]) -> Float64[n
     return ((success_rate >= low) & (success_rate <= high)).astype(np.float64)
 
 
+def learnability_signal(success_rate: Float64[np.ndarray, " task"]) -> Float64[np.ndarray, " task"]:
+    """The variance of an outcome, p (1 - p) (Rutherford et al. 2024, Sampling for Learnability).
+
+    They train on the best of many sampled levels; over a fixed set of tasks the sampling follows the score itself.
+    """
+    return success_rate * (1 - success_rate)
+
+
 def normalisers(
     active: Bool[np.ndarray, " task"],
     weights: Float64[np.ndarray, " task"],

@@ -74,6 +74,7 @@ def _table(spec: RunSpec, run: RunDirectory, most: int) -> pl.DataFrame:
         method="alp+d+f",
         config=spec.config.curriculum,
     ).downstream_potential
+    assert domain.connectivity is not None
     weights = domain.connectivity.align(tasks).weights[:, [tasks.index(spec.group)]].toarray()[:, 0]
     truth = pl.DataFrame({"task": tasks.ids, "true_potential": itself, "true_weight": np.asarray(weights, np.float64)})
     truth = truth.with_columns(true_rank=pl.col("true_potential").rank("min", descending=True).cast(pl.Int64))
