@@ -141,7 +141,9 @@ class Agent(eqx.Module):
 
     def _configured(self, extra_goals: Sequence[str]) -> RunConfig:
         tasks = self.config.tasks.model_copy(update={"goals": (*self.ids, *extra_goals)})
-        return self.config.model_copy(update={"tasks": tasks, "method": "unif"})
+        # Graphs are for training; they need not know other goals.
+        graphs = {"connectivity": "shipped", "feasibility": "shipped", "interestingness": None}
+        return self.config.model_copy(update={"tasks": tasks, "method": "unif", **graphs})
 
 
 class LoadedRun(NamedTuple):

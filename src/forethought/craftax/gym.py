@@ -92,7 +92,7 @@ class CraftaxGoals(gymnasium.Env[dict[str, np.ndarray], np.int64]):
                 np.broadcast_to(most, (spec.height, spec.width, spec.channels)).astype(np.uint8),
                 dtype=np.uint8,
             ),
-            "features": spaces.Box(-np.inf, np.inf, (spec.features,), np.float32),
+            "features": spaces.Box(-10.0, 100.0, (spec.features,), np.float32),
         }
         if self._vectors is not None:
             seen["goal"] = spaces.Box(-1.0, 1.0, self._vectors.shape[1:], np.float32)
@@ -200,7 +200,7 @@ class _EngineGame:
         self._predicates = [predicates.get(id) for id in ids]
         # The engine plays for a goal that is never reached where a predicate says when it is.
         rows = [_NEVER if predicates.get(id) else engine_rows([id], own)[0] for id in ids]
-        self._state = craftax_native.new_state(1, np.array(rows, np.uint8), episode_limit, 0)
+        self._state = craftax_native.new_state(1, np.array(rows, np.uint8), episode_limit, 1)
         self._seen = craftax_native.new_observations(1)
         self._flags = tuple(np.zeros(1, bool) for _ in range(3))
         self._reached: Any = None
