@@ -18,18 +18,21 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "mathml",
+    "docstrings",
     "not_run",
 ]
 exclude_patterns = ["build", "extensions"]
-nitpicky = False
 
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 4
 
 autodoc_default_options = {"members": True, "member-order": "bysource"}
+# Large libraries that only the adapters' docstrings would load.
+autodoc_mock_imports = ["accelerate", "datasets", "ray", "stable_baselines3", "torch", "transformers", "trl"]
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
-autoclass_content = "both"
+autoclass_content = "class"
+autodoc_inherit_docstrings = False
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 python_use_unqualified_type_names = True
