@@ -110,6 +110,10 @@ def test_an_empty_state_and_a_short_one():
     bad = {"pending_environments": [0], "pending_tasks": [-1], "pending_successes": [1.0]}
     with pytest.raises(ValueError, match="pending_tasks holds"):
         assignments.load_state_dict(state | bad)
+    bad = {"pending_environments": [0], "pending_tasks": [1], "pending_successes": [np.nan]}
+    with pytest.raises(ValueError, match="task '1' in environment 0 has the success nan"):
+        assignments.load_state_dict(state | bad)
+    assert assignments.pending == []
 
 
 @pytest.mark.parametrize("success", [1.5, -0.1, float("nan"), None, "yes", [0.5, 0.5]])

@@ -5,7 +5,8 @@
 | `gymnasium` | environments, and vector environments with a loop of your own | `forethought[gym]` |
 | `sb3` | Stable-Baselines3 | `forethought[sb3]` |
 | `rllib` | RLlib | `forethought[rllib]` |
-| `torch` | PyTorch data loaders, TRL, verl | `forethought[torch]` |
+| `torch` | PyTorch data loaders, verl | `forethought[torch]` |
+| `trl` | TRL's GRPO trainer | `forethought[trl]` |
 | `jax` | a loop that is compiled as a whole | `forethought[jax]` |
 """
 
@@ -13,9 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from forethought.adapters import gymnasium, jax, rllib, sb3, torch  # pyright: ignore[reportAttributeAccessIssue]
+    from forethought.adapters import gymnasium, jax, rllib, sb3, torch, trl
 
-__all__ = ["gymnasium", "jax", "rllib", "sb3", "torch"]
+__all__ = ["gymnasium", "jax", "rllib", "sb3", "torch", "trl"]
 
 
 def __getattr__(name: str) -> Any:

@@ -27,7 +27,7 @@ class Assignments:
     environments take up next, and `started` what those do that it returns; `next` must reach them before their reset.
 
     Args:
-        curriculum: decides; may be shared with nothing that samples or updates.
+        curriculum: decides; may be shared with nothing else that samples or updates.
         num_envs: environments, at least 1.
         iteration_steps: environment steps, over all environments, from one update of the curriculum to the next.
         new_task: whether an environment takes up another task with every episode, or keeps one for an iteration.
@@ -123,12 +123,13 @@ class Assignments:
         columns = [np.asarray(state[name]).tolist() for name in _PENDING]
         if len({len(column) for column in columns}) != 1:
             raise ValueError(f"state has columns of different lengths: {', '.join(_PENDING)}")
-        size = len(self.curriculum.tasks)
-        if unknown := [task for task in columns[1] if not 0 <= task < size]:
-            raise ValueError(f"state's pending_tasks holds {unknown[0]!r}; allowed: 0 to {size - 1}")
+        ids = self.curriculum.tasks.ids
+        if unknown := [task for task in columns[1] if not 0 <= task < len(ids)]:
+            raise ValueError(f"state's pending_tasks holds {unknown[0]!r}; allowed: 0 to {len(ids) - 1}")
+        pending = [(env, task, checked(success, ids[task], env)) for env, task, success in zip(*columns, strict=True)]
+        steps = int(state["pending_steps"])
         self.curriculum.load_state_dict(state)
-        self.pending = list(zip(*columns, strict=True))
-        self.steps = int(state["pending_steps"])
+        self.pending, self.steps = pending, steps
 
 
 def is_success(info: Mapping[str, Any]) -> Any:

@@ -121,8 +121,8 @@ class CurriculumVectorEnv(VectorWrapper):
         >>> def change_gravity(env, task):
         ...     env.unwrapped.gravity = (1.6, 9.8)[task]
         >>> def make():
-        ...     env = gym.make("CartPole-v1", max_episode_steps=50)
-        ...     return TaskWrapper(env, change_gravity, success=lambda info: info.get("TimeLimit.truncated", False))
+        ...     env = gym.wrappers.RecordEpisodeStatistics(gym.make("CartPole-v1", max_episode_steps=50))
+        ...     return TaskWrapper(env, change_gravity, success=lambda info: info["episode"]["l"] == 50)
         >>> tasks = TaskSet([Task("moon", "Balance on the moon."), Task("earth", "Balance on the earth.")])
         >>> envs = CurriculumVectorEnv(gym.vector.SyncVectorEnv([make] * 4), Curriculum(tasks), iteration_steps=400)
         >>> _ = envs.action_space.seed(0)
