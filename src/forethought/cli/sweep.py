@@ -39,7 +39,7 @@ def command(arguments: Sequence[str]) -> int:
     """Run `forethought sweep`."""
     from forethought.cli.parsing import call
 
-    first = arguments[0] if arguments else "--help"
+    first = arguments[0] if arguments else ""
     if first in ("-h", "--help"):
         print(HELP, end="")
         return 0

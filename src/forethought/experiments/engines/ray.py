@@ -69,26 +69,33 @@ def sweep(planned: Sequence[Planned], options: RayOptions, say: Callable[[str], 
         folder = os.getcwd()
         running: dict[Any, Planned] = {}
         told = 0
-        while running or (waiting and not signals):
-            while waiting and not signals and (options.jobs is None or len(running) < options.jobs):
-                run = waiting.pop(0).again()
-                if run.state.done:
-                    tally.done(run.path, " by another process")
-                elif reason := in_use(run.path):
-                    tally.elsewhere(run.path, reason)
-                else:
-                    prepare(run)
-                    running[task.remote(str(run.path.absolute()), folder, options.cores, share)] = run
-                    tally.begins(run, "as Ray finds room")
-            ended = ray.wait(list(running), timeout=_POLL)[0] if running else []
-            for reference in ended:
-                _note(tally, running.pop(reference), _outcome(ray, reference), stopping=bool(signals))
-            if told < len(signals):
-                told = len(signals)
-                at_once = told > 1 and signals[-1] == signal.SIGINT
-                say("ending at once" if at_once else f"telling {len(running)} runs to save and end")
-                for reference in running:
-                    ray.cancel(reference, force=at_once)
+        try:
+            while running or (waiting and not signals):
+                while waiting and not signals and (options.jobs is None or len(running) < options.jobs):
+                    run = waiting.pop(0).again()
+                    if run.state.done:
+                        tally.done(run.path, " by another process")
+                    elif reason := in_use(run.path):
+                        tally.elsewhere(run.path, reason)
+                    else:
+                        prepare(run)
+                        running[task.remote(str(run.path.absolute()), folder, options.cores, share)] = run
+                        tally.begins(run, "as Ray finds room")
+                ended = ray.wait(list(running), timeout=_POLL)[0] if running else []
+                for reference in ended:
+                    _note(tally, running.pop(reference), _outcome(ray, reference), stopping=bool(signals))
+                if told < len(signals):
+                    told = len(signals)
+                    at_once = told > 1 and signals[-1] == signal.SIGINT
+                    say("ending at once" if at_once else f"telling {len(running)} runs to save and end")
+                    for reference in running:
+                        ray.cancel(reference, force=at_once)
+        finally:
+            # Whatever went wrong here, the runs save.
+            for reference in running:
+                ray.cancel(reference)
+            if running:
+                ray.wait(list(running), num_returns=len(running))
     return tally.result()
 
 
