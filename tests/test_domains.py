@@ -167,3 +167,51 @@ def test_other_domains_have_no_engine():
     assert choose_backend(toy_config()).environment.backend == "jax"
     with pytest.raises(ConfigError, match="the fast engine plays Craftax, not toy"):
         choose_backend(toy_config(environment__backend="engine"))
+
+
+@pytest.fixture
+def own_domain(tmp_path, monkeypatch):
+    (tmp_path / "own_domain_of_a_test.py").write_text(
+        "from forethought import Task, TaskSet\n"
+        "from forethought.domains import DomainParts\n"
+        "def domain(config):\n"
+        "    tasks = TaskSet([Task('b', 'B.'), Task('a', 'A.'), Task('c', 'C.')])\n"
+        "    return DomainParts(tasks, lambda num_envs, ids, settings: (num_envs, ids, settings.episode_limit))\n"
+        "def nothing(config):\n"
+        "    return None\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    yield "own_domain_of_a_test"
+    sys.modules.pop("own_domain_of_a_test", None)
+
+
+def test_a_domain_of_ones_own_is_found_in_the_current_directory_and_cut_to_the_goals(own_domain):
+    before = list(sys.path)
+    settings = {"tasks.domain": f"{own_domain}:domain", "tasks.goals": ("c", "b"), "method": "alp"}
+    domain = load_domain(load_config("toy", overrides=settings))
+    assert domain.tasks.ids == ("c", "b")
+    assert domain.make_environment(5) == (5, ("c", "b"), 32)
+    # Without vectors of the texts, goals differ, and keep theirs whichever are chosen.
+    np.testing.assert_array_equal(domain.goal_embeddings, [[0, 0, 1], [1, 0, 0]])
+    assert domain.connectivity is None
+    assert sys.path == before
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "complaint"),
+    [
+        (
+            "{}:domain",
+            "alp+d",
+            "connectivity: shipped given, but {}:domain brings none, and the method alp.d needs",
+        ),
+        ("{}:gone", "alp", "tasks.domain: '{}:gone' given, but {} has no function gone"),
+        ("{}:nothing", "alp", "tasks.domain: '{}:nothing' given, but it returns a NoneType; allowed is a DomainParts"),
+        ("no_such_module:domain", "alp", "there is no module 'no_such_module' here"),
+        ("craftex", "alp", "tasks.domain: 'craftex' given; allowed are craftax, toy, and module:function for your own"),
+        ("a b:c", "alp", "allowed are craftax"),
+    ],
+)
+def test_a_domain_of_ones_own_that_cannot_be_used_is_named(own_domain, name, method, complaint):
+    with pytest.raises(ConfigError, match=complaint.format(own_domain, own_domain)):
+        load_domain(load_config("toy", overrides={"tasks.domain": name.format(own_domain), "method": method}))

@@ -6,6 +6,7 @@ The defaults are the paper's uniform-weight experiment (paper, Sections 5.2, A, 
 import difflib
 import hashlib
 import json
+import re
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping
@@ -42,6 +43,10 @@ PRESETS: dict[str, Path] = {
 """The configurations that ship with the package, by name."""
 
 
+DOMAIN = re.compile(r"craftax|toy|[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+"""What `tasks.domain` can be."""
+
+
 class ConfigError(ValueError):
     """A configuration that cannot run; the message, one line, names field, value and what is allowed."""
 
@@ -53,8 +58,8 @@ class _Section(BaseModel):
 class TasksConfig(_Section):
     """Which goals there are and how a curriculum iteration spreads over them."""
 
-    domain: Literal["craftax", "toy"] = "craftax"
-    """The world that the goals belong to."""
+    domain: str = "craftax"
+    """The world that the goals belong to: `craftax`, `toy`, or `module:function` for one of your own."""
     goals: tuple[str, ...] = ()
     """Ids of the goals to train on, in this order; empty: all of the domain."""
     own_goals: str | None = None
@@ -168,6 +173,10 @@ class RunConfig(_Section):
     @model_validator(mode="after")
     def _check_together(self) -> "RunConfig":
         tasks, environment, ppo = self.tasks, self.environment, self.ppo
+        if not DOMAIN.fullmatch(tasks.domain):
+            raise ValueError(
+                f"tasks.domain: {tasks.domain!r} given; allowed are craftax, toy, and module:function for your own"
+            )
         if tasks.target == "":
             raise ValueError("tasks.target: not set; name a goal, as in --tasks.target place_furnace")
         if self.method == "target" and tasks.target is None:

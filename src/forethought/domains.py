@@ -1,11 +1,14 @@
 """From a configuration to the domain it names: goals, graphs, goal vectors and environments.
 
-A new domain is one more function in `DOMAINS`. Everything but `Domain.make_environment` works without JAX.
+A new domain is one more function from a `RunConfig` to `DomainParts`, named as `module:function` in `tasks.domain`; the
+module is installed, or lies in the current directory. Everything but `Domain.make_environment` works without JAX.
 """
 
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -44,14 +47,20 @@ class Domain:
 
 
 @dataclass(frozen=True)
-class _Shipped:
-    """What a domain ships with, over all its goals."""
+class DomainParts:
+    """What a domain brings, over all its goals."""
 
     tasks: TaskSet
-    connectivity: LearningConnectivity
-    feasibility: FeasibilityEvidence
-    embeddings: Callable[[], Embeddings]
+    """All its goals, in the order that its goal numbers refer to."""
     environment: "Callable[..., BatchedEnvironment]"
+    """`environment(num_envs, goal_ids, settings, *, queue_capacity=...)`: goal number i is `goal_ids[i]`; `settings`
+    are the configuration's of the environment."""
+    connectivity: LearningConnectivity | None = None
+    """Which goal's learning helps which; None if nobody has judged it."""
+    feasibility: FeasibilityEvidence | None = None
+    """What speaks for a goal being learnable; likewise."""
+    embeddings: Callable[[], Embeddings] | None = None
+    """Makes or loads the vectors of the goals' texts; None for vectors that tell the goals apart and no more."""
 
 
 def choose_backend(config: RunConfig) -> RunConfig:
@@ -97,8 +106,8 @@ def load_domain(config: RunConfig) -> Domain:
     _require_goals("tasks.target", () if target is None else (target,), ids)
     _require_goals("evaluation.goals", config.evaluation.goals, ids)
     tasks = tasks.uniform() if target is None else tasks.with_target(target, config.tasks.target_share)
-    connectivity = _graph("connectivity", config.connectivity, shipped.connectivity)
-    feasibility = _graph("feasibility", config.feasibility, shipped.feasibility)
+    connectivity = _graph("connectivity", config.connectivity, shipped.connectivity, LearningConnectivity)
+    feasibility = _graph("feasibility", config.feasibility, shipped.feasibility, FeasibilityEvidence)
     interestingness = None
     if (file := config.interestingness) is not None:
         interestingness = _of_tasks("interestingness", config, _load("interestingness", file, Interestingness), tasks)
@@ -117,7 +126,7 @@ def load_domain(config: RunConfig) -> Domain:
     )
 
 
-def _craftax(config: RunConfig) -> _Shipped:
+def _craftax(config: RunConfig) -> DomainParts:
     from forethought.craftax import shipped
     from forethought.craftax.own_goals import with_own
 
@@ -135,12 +144,12 @@ def _craftax(config: RunConfig) -> _Shipped:
         return CraftaxEnvironment(num_envs, ids, own_goals=own, **pool, **sizes)
 
     learner = config.learner
-    return _Shipped(
+    return DomainParts(
         with_own(own),
+        environment,
         shipped.connectivity(learner),
         shipped.evidence(learner),
         shipped.embeddings,
-        environment,
     )
 
 
@@ -156,22 +165,50 @@ def _own_goals(config: RunConfig) -> tuple[Any, ...]:
         raise ConfigError(f"tasks.own_goals: {error}") from error
 
 
-def _toy(config: RunConfig) -> _Shipped:
+def _toy(config: RunConfig) -> DomainParts:
     from forethought import toy
 
     def environment(num_envs: int, ids: Sequence[str], settings: Any, **capacity: int) -> "BatchedEnvironment":
         return toy.ToyEnvironment(num_envs, ids, episode_limit=settings.episode_limit, **capacity)
 
-    return _Shipped(toy.tasks(), toy.connectivity(), toy.evidence(), toy.embeddings, environment)
+    return DomainParts(toy.tasks(), environment, toy.connectivity(), toy.evidence(), toy.embeddings)
 
 
-DOMAINS: dict[str, Callable[[RunConfig], _Shipped]] = {"craftax": _craftax, "toy": _toy}
-"""The domains that ship with the package, by the name that `tasks.domain` takes."""
+class _Domains(dict[str, Callable[[RunConfig], DomainParts]]):
+    def __missing__(self, name: str) -> Callable[[RunConfig], DomainParts]:
+        return partial(_imported, name)
 
 
-def _graph(field: str, name: str, shipped: Graph) -> Graph:
-    """The graph that a setting names."""
-    return shipped if name == "shipped" else _load(field, name, type(shipped))
+DOMAINS = _Domains(craftax=_craftax, toy=_toy)
+"""The domains that ship with the package, by the name that `tasks.domain` takes; others are imported when asked for."""
+
+
+def _imported(name: str, config: RunConfig) -> DomainParts:
+    """The domain that a function of somebody else's makes."""
+    module, _, function = name.partition(":")
+    here = str(Path.cwd())
+    added = here not in sys.path
+    if added:
+        sys.path.insert(0, here)
+    try:
+        found = import_module(module)
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"tasks.domain: {name!r} given, but there is no module {error.name!r} here") from error
+    finally:
+        if added:
+            sys.path.remove(here)
+    if not callable(make := getattr(found, function, None)):
+        raise ConfigError(f"tasks.domain: {name!r} given, but {module} has no function {function}")
+    parts = make(config)
+    if not isinstance(parts, DomainParts):
+        kind = type(parts).__name__
+        raise ConfigError(f"tasks.domain: {name!r} given, but it returns a {kind}; allowed is a DomainParts")
+    return parts
+
+
+def _graph(field: str, name: str, shipped: Graph | None, kind: type[Graph]) -> Graph | None:
+    """The graph that a setting names; None for that of a domain which brings none."""
+    return shipped if name == "shipped" else _load(field, name, kind)
 
 
 def _load(field: str, name: str, kind: type[Graph]) -> Graph:
@@ -185,9 +222,14 @@ def _load(field: str, name: str, kind: type[Graph]) -> Graph:
         raise ConfigError(f"{field}: {name} given, but it cannot be used: {error}") from None
 
 
-def _of_tasks(field: str, config: RunConfig, graph: Graph, tasks: TaskSet) -> Graph | None:
+def _of_tasks(field: str, config: RunConfig, graph: Graph | None, tasks: TaskSet) -> Graph | None:
     """The graph of the goals that are trained on, in their order; None if it lacks some and the method needs none."""
     name = getattr(config, field)
+    if graph is None:
+        if _needs(config.method, field):
+            lacking = f"{config.tasks.domain} brings none, and the method {config.method} needs one"
+            raise ConfigError(f"{field}: {name} given, but {lacking}")
+        return None
     own = [id for id in tasks.ids if id not in graph.ids]
     if own and name == "shipped" and config.tasks.own_goals is not None:
         if not _needs(config.method, field):
@@ -207,9 +249,11 @@ def _needs(method: str, field: str) -> bool:
     return uses.feasibility if field == "feasibility" else uses.downstream or uses.prerequisites
 
 
-def _goal_embeddings(config: RunConfig, shipped: _Shipped, tasks: TaskSet) -> np.ndarray:
+def _goal_embeddings(config: RunConfig, shipped: DomainParts, tasks: TaskSet) -> np.ndarray:
     name = config.embeddings
     if name == "minilm":
+        if shipped.embeddings is None:
+            return np.eye(len(shipped.tasks), dtype=np.float32)[shipped.tasks.indices(tasks.ids)]
         return shipped.embeddings().for_tasks(tasks)
     path = Path(name)
     if not path.is_file():
