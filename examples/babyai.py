@@ -2,7 +2,7 @@
 
     pip install -e '.[minigrid]'
     python examples/babyai.py train --method alp+d+f --seed 0    # one run
-    python examples/babyai.py compare                            # both methods, five seeds each; then the figure
+    python examples/babyai.py compare                            # every method, five seeds each; then the figure
     python examples/babyai.py plot                               # the figure again, from the tables
 
 Every run trains a policy on all missions for the same number of steps. It is measured with fresh episodes of every
@@ -27,7 +27,7 @@ from forethought.adapters.sb3 import CurriculumCallback
 from forethought.files import replacing
 from forethought.minigrid import FlatObservation, MissionEnv, connectivity, evidence, tasks
 
-METHODS, SEEDS = ("unif", "alp+d+f"), range(5)
+METHODS, SEEDS = ("unif", "alp", "alp+d+f"), range(5)
 
 NUM_ENVS, ROLLOUT = 32, 128
 ITERATION = NUM_ENVS * ROLLOUT
@@ -41,6 +41,9 @@ EPISODES, FINAL_EPISODES = 12, 60
 RESULTS = Path(__file__).parent.parent / "results" / "babyai"
 TABLES = ("evaluations", "choices")
 """Success rates by run, steps and mission; probabilities by run, steps and mission."""
+
+LOOKS = {"unif": ("#8c8c8c", "--", "o"), "alp": ("#56b4e9", ":", "^"), "alp+d+f": ("#d55e00", "-", "s")}
+"""Colour, dashes and marker; told apart by any kind of colour vision, and without colours."""
 
 Rows = list[dict[str, Any]]
 
@@ -164,27 +167,36 @@ def write(path: Path, rows: Rows) -> None:
         writer.writerows(rows)
 
 
+def methods_of(rows: Rows) -> list[str]:
+    """The methods in a table, the usual ones in their usual order first."""
+    found = dict.fromkeys(row["method"] for row in rows)
+    return [name for name in dict.fromkeys((*METHODS, *found)) if name in found]
+
+
 def array(rows: Rows, column: str, method: str) -> tuple[np.ndarray, np.ndarray]:
     """Steps, and a column of a method's rows by seed, steps and mission."""
-    mine = [row for row in rows if row["method"] == method]
-    seeds = sorted({row["seed"] for row in mine})
-    steps = sorted({row["steps"] for row in mine})
-    values = np.array([row[column] for row in mine]).reshape(len(seeds), len(steps), -1)
-    return np.array(steps), values
+    mine = sorted((row for row in rows if row["method"] == method), key=lambda row: (row["seed"], row["steps"]))
+    seeds, steps, missions = ({row[name] for row in mine} for name in ("seed", "steps", "task"))
+    if len(mine) != len(seeds) * len(steps) * len(missions):
+        raise ValueError(f"{method}: the runs in the tables were not measured after the same steps; use another folder")
+    values = np.array([row[column] for row in mine]).reshape(len(seeds), len(steps), len(missions))
+    return np.array(sorted(steps)), values
 
 
 def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over the first axis, and half the width of its 95 % interval (Student's t)."""
+    """Mean over the first axis, and half the width of its 95 % interval (Student's t); NaN for a single value."""
     from scipy.stats import t
 
     number = len(values)
+    if number < 2:
+        return values.mean(0), np.full(values.shape[1:], np.nan)
     return values.mean(0), t.ppf(0.975, number - 1) * values.std(0, ddof=1) / np.sqrt(number)
 
 
 def summary(evaluations: Rows) -> str:
     """The comparison in words: mean success at the end and over training, and paired differences."""
     lines, found = [], {}
-    for method in dict.fromkeys(row["method"] for row in evaluations):
+    for method in methods_of(evaluations):
         steps, rates = array(evaluations, "success_rate", method)
         curves = rates.mean(2)
         found[method] = {
@@ -209,45 +221,44 @@ def plot(out: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    from forethought.experiments.figures.style import METHOD_LINES, RC
-
     evaluations, choices = (read(out / f"{name}.csv") for name in TABLES)
-    methods = list(dict.fromkeys(row["method"] for row in evaluations))
+    methods = methods_of(evaluations)
     missions = tasks().ids
-    with plt.rc_context(RC):
+    with plt.style.context(
+        {"font.size": 8, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "babyai"}
+    ):
         figure, (curves, final, chosen) = plt.subplots(
             1, 3, figsize=(10, 4), width_ratios=(1, 1, 1.1), layout="constrained"
         )
+        chosen.sharey(final)
         for offset, method in enumerate(methods):
-            line = METHOD_LINES[method]
+            color, dashes, marker = LOOKS.get(method, ("#0072b2", "-", "D"))
             steps, rates = array(evaluations, "success_rate", method)
             by_seed = rates.mean(2)
             middle, half = interval(by_seed)
             label = f"{method.upper()}, {len(rates)} seeds"
-            curves.fill_between(steps / 1000, middle - half, middle + half, color=line.colour, alpha=0.2, linewidth=0)
-            curves.plot(steps / 1000, by_seed.T, color=line.colour, linewidth=0.4, alpha=0.7)
-            curves.plot(steps / 1000, middle, color=line.colour, linestyle=line.dashes, label=label)
+            curves.fill_between(steps / 1000, middle - half, middle + half, color=color, alpha=0.2, linewidth=0)
+            curves.plot(steps / 1000, by_seed.T, color=color, linewidth=0.4, alpha=0.7)
+            curves.plot(steps / 1000, middle, color=color, linestyle=dashes, label=label)
             middle, half = interval(rates[:, -1])
             bars = np.clip([half, half], 0, [middle, 1 - middle])
             heights = np.arange(len(missions)) + 0.3 * (offset - (len(methods) - 1) / 2)
-            marker = "osD^"[offset % 4]
             final.errorbar(
-                middle, heights, xerr=bars, fmt=marker, markersize=3, elinewidth=0.8, color=line.colour, label=label
+                middle, heights, xerr=bars, fmt=marker, markersize=3, elinewidth=0.8, color=color, label=label
             )
         curves.set(xlabel="environment steps (thousands)", ylabel="success rate, mean of 24 missions", ylim=(0, 1))
+        curves.grid(color="#e4e4e4", linewidth=0.5)
         curves.set_title("While training")
         curves.legend(loc="upper left")
-        final.set(xlabel="success rate", xlim=(-0.02, 1.02), yticks=range(len(missions)), yticklabels=missions)
-        final.invert_yaxis()
+        final.set(xlabel="success rate", xlim=(-0.02, 1.02), ylim=(len(missions) - 0.5, -0.5))
+        final.set_yticks(range(len(missions)), missions)
+        final.grid(axis="y", color="#e4e4e4", linewidth=0.5)
         final.set_title("At the end, by mission")
         steps, probability = array(choices, "probability", methods[-1])
-        edges = np.append(steps, steps[-1] + steps[1]) / 1000
-        image = chosen.pcolormesh(
-            edges, np.arange(len(missions) + 1) - 0.5, probability.mean(0).T, cmap="cividis", vmin=0
-        )
-        chosen.set(xlabel="environment steps (thousands)", yticks=range(len(missions)), yticklabels=[])
-        chosen.invert_yaxis()
-        chosen.grid(False)
+        rows, shown = np.arange(len(missions) + 1) - 0.5, probability.mean(0)[:-1].T
+        image = chosen.pcolormesh(steps / 1000, rows, shown, cmap="cividis", vmin=0)
+        chosen.set_xlabel("environment steps (thousands)")
+        chosen.tick_params(labelleft=False)
         chosen.set_title(f"What {methods[-1].upper()} chooses next")
         figure.colorbar(image, ax=chosen, label="probability, mean of the seeds")
         figure.savefig(out / "babyai.svg", metadata={"Date": None})

@@ -31,7 +31,7 @@ def test_both_methods_are_compared_in_tables_and_a_figure(babyai, tmp_path, monk
     run = babyai.train
     monkeypatch.setattr(babyai, "train", lambda *given: calls.append(given[:2]) or run(*given))
     flags = ["--seeds", "0", "1", "--iterations", "2", "--out", str(tmp_path)]
-    babyai.main(["compare", *flags])
+    babyai.main(["compare", "--methods", "unif", "alp+d+f", *flags])
     assert calls == [("unif", 0), ("alp+d+f", 0), ("unif", 1), ("alp+d+f", 1)]
     with (tmp_path / "evaluations.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -46,7 +46,7 @@ def test_both_methods_are_compared_in_tables_and_a_figure(babyai, tmp_path, monk
     assert (tmp_path / "babyai.svg").stat().st_size > 10_000
     assert "success at the end, alp+d+f minus unif, paired: " in capsys.readouterr().out
     before = (tmp_path / "evaluations.csv").read_bytes()
-    babyai.main(["compare", *flags])
+    babyai.main(["compare", "--methods", "unif", "alp+d+f", *flags])
     assert len(calls) == 4
     assert (tmp_path / "evaluations.csv").read_bytes() == before
 
@@ -78,3 +78,7 @@ def test_the_summary_pairs_the_seeds(babyai):
     assert f"success at the end, alp minus unif, paired: +0.150 +- {half:.3f}" in text
     assert "success over training, unif: 0.350 +- " in text
     assert "missions above 0.5 at the end, alp minus unif, paired: +1.000" in text
+    # The order of the runs in the table does not matter; runs of another length do.
+    assert babyai.summary(rows[::-1]) == text
+    with pytest.raises(ValueError, match="alp: the runs in the tables were not measured after the same steps"):
+        babyai.summary([row for row in rows if row["method"] == "unif"] + rows[-6:])
