@@ -1,9 +1,10 @@
 """Time and memory of one curriculum decision: take in 64 tasks x 8 environments, score, draw 64.
 
-    python benchmarks/curriculum.py [--sizes 256 10000 ...]
+    python benchmarks/curriculum.py [--sizes 256 10000 ...] [--methods plr omni ...]
 
 Every row runs in a process of its own, so that its peak memory is its own. "crossing" rows make one task cross the
-solved threshold in every decision, alternately up and down; the others none.
+solved threshold in every decision, alternately up and down; the others none. The first rows are ALP+D+F's; the methods
+of others have the same graph for prerequisites and for what is boring.
 """
 
 import argparse
@@ -21,13 +22,14 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 DEGREE = {256: 255, 10_000: 20, 100_000: 10, 1_000_000: 5}
 AIM = {256: 0.5, 10_000: 2.0, 100_000: 15.0, 1_000_000: 150.0}
 CROSSING_AIM = 3.0
+OTHERS = ("learnability", "plr", "mastering-rate", "thompson", "omni")
 CRAFTAX_DEGREE = 25
 """About what the shipped graph of the 256 goals has."""
 
 
 def problem(size: int, degree: int, tied: bool):
     """Tasks and random graphs; tied weights are multiples of 1/5, as five judgments give."""
-    from forethought.graphs import FeasibilityEvidence, LearningConnectivity
+    from forethought.graphs import FeasibilityEvidence, Interestingness, LearningConnectivity
     from forethought.tasks import Task, TaskSet
 
     rng = np.random.default_rng(0)
@@ -49,19 +51,27 @@ def problem(size: int, degree: int, tied: bool):
         tasks,
         LearningConnectivity.from_weights(tasks.ids, connections),
         FeasibilityEvidence.from_weights(tasks.ids, evidence, np.full(size, 0.25)),
+        Interestingness.from_weights(tasks.ids, connections),
     )
 
 
-def measure(size: int, degree: int, single: bool, crossing: bool, tied: bool) -> dict[str, float]:
+def measure(size: int, degree: int, single: bool, crossing: bool, tied: bool, method: str) -> dict[str, float]:
     from forethought.curriculum import Curriculum, CurriculumConfig
 
-    tasks, connectivity, feasibility = problem(size, degree, tied)
+    tasks, connectivity, feasibility, interestingness = problem(size, degree, tied)
     weights = np.eye(1, size, size // 2)[0] if single else np.ones(size)
     started = time.perf_counter()
     # Without smoothing one observation is enough to cross.
     config = CurriculumConfig(smoothing=1.0) if crossing else CurriculumConfig()
     curriculum = Curriculum(
-        tasks, connectivity=connectivity, feasibility=feasibility, weights=weights, seed=0, config=config
+        tasks,
+        connectivity=connectivity,
+        feasibility=feasibility,
+        interestingness=interestingness,
+        method=method,
+        weights=weights,
+        seed=0,
+        config=config,
     )
     made = time.perf_counter() - started
     rng = np.random.default_rng(1)
@@ -103,24 +113,30 @@ def measure(size: int, degree: int, single: bool, crossing: bool, tied: bool) ->
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=list(DEGREE))
+    parser.add_argument("--methods", nargs="*", choices=("alp+d+f", *OTHERS), default=["alp+d+f", *OTHERS])
     parser.add_argument("--row", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.row:
         print(json.dumps(measure(**json.loads(arguments.row))))
         return
-    rows = [(size, DEGREE[size], single, False, False) for size in arguments.sizes for single in (True, False)]
-    if 256 in arguments.sizes:
-        rows += [(256, degree, False, True, degree < 255) for degree in (255, CRAFTAX_DEGREE)]
-    print("| tasks | degree | weights | crossings | p50 ms | p99 ms | aim ms | set-up s | peak MiB |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for size, degree, single, crossing, tied in rows:
-        row = {"size": size, "degree": degree, "single": single, "crossing": crossing, "tied": tied}
+    rows = []
+    for method in arguments.methods:
+        # Only D depends on the weights.
+        kinds = (True, False) if method == "alp+d+f" else (False,)
+        rows += [(method, size, DEGREE[size], single, False, False) for size in arguments.sizes for single in kinds]
+        if 256 in arguments.sizes:
+            rows += [(method, 256, degree, False, True, degree < 255) for degree in (255, CRAFTAX_DEGREE)]
+    print("| method | tasks | degree | weights | crossings | p50 ms | p99 ms | aim ms | set-up s | peak MiB |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for method, size, degree, single, crossing, tied in rows:
+        row = {"size": size, "degree": degree, "single": single, "crossing": crossing, "tied": tied, "method": method}
         command = [sys.executable, __file__, "--row", json.dumps(row)]
         output = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ | ONE_THREAD)
         found = json.loads(output.stdout)
         aim = CROSSING_AIM if crossing else AIM[size]
+        weighted, crossed = "single target" if single else "uniform", "one" if crossing else "none"
         print(
-            f"| {size:,} | {degree} | {'single target' if single else 'uniform'} | {'one' if crossing else 'none'} "
+            f"| {method.upper()} | {size:,} | {degree} | {weighted} | {crossed} "
             f"| {found['p50']:.3f} | {found['p99']:.3f} | {aim:g} | {found['made']:.2f} | {found['peak']:.0f} |",
             flush=True,
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from forethought.benchmark import evaluate
     from forethought.curriculum import Curriculum, CurriculumConfig, latest_per_environment
-    from forethought.graphs import FeasibilityEvidence, LearningConnectivity
+    from forethought.graphs import FeasibilityEvidence, Interestingness, LearningConnectivity
     from forethought.policies import load_policy
     from forethought.tasks import Task, TaskSet
 
@@ -16,6 +16,7 @@ __all__ = [
     "Curriculum",
     "CurriculumConfig",
     "FeasibilityEvidence",
+    "Interestingness",
     "LearningConnectivity",
     "Task",
     "TaskSet",
@@ -29,6 +30,7 @@ _HOME = {
     "CurriculumConfig": "forethought.curriculum",
     "latest_per_environment": "forethought.curriculum",
     "FeasibilityEvidence": "forethought.graphs",
+    "Interestingness": "forethought.graphs",
     "LearningConnectivity": "forethought.graphs",
     "evaluate": "forethought.benchmark",
     "load_policy": "forethought.policies",

@@ -82,3 +82,11 @@ def test_bad_settings_are_named(arguments):
 def test_an_index_outside_the_tasks_is_refused(task):
     with pytest.raises(IndexError, match=r"outside 0\.\.3"):
         PrerequisiteGrid(2).train(task, RNG)
+
+
+def test_what_is_nowhere_farther_out_than_a_mastered_cell_is_boring():
+    student = PrerequisiteGrid(3)
+    boring = student.interestingness().weights.toarray()
+    assert np.flatnonzero(boring[student.tasks.index("cell-1-1")]).tolist() == [0, 1, 3]
+    assert boring[0].sum() == 0
+    assert boring[8].sum() == 8

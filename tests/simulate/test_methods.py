@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from forethought.curriculum import Curriculum, CurriculumConfig
+from forethought.curriculum import METHODS, Curriculum, CurriculumConfig
 from forethought.simulate import LookAhead, PrerequisiteGrid, TransferStudent, UniformChoice, regret, run
 from forethought.tasks import Task, TaskSet
 
@@ -14,6 +14,7 @@ def curricula(student, tasks, method, **settings):
             tasks,
             connectivity=student.connectivity(),
             feasibility=student.evidence(),
+            interestingness=student.interestingness(),
             method=method,
             seed=seed,
             config=CurriculumConfig(**settings),
@@ -63,3 +64,18 @@ def test_a_forgotten_task_is_taken_up_again():
     record = run(student, curricula(student, tasks, "alp")(0), 150, 16, seed=1)
     assert record.competence[-50:].min() > 0.3
     assert np.all(record.draws > 150)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_trains_a_student(method):
+    student = PrerequisiteGrid(3, full=4, unlock=3)
+    tasks = student.tasks.with_target(student.far_corner) if method == "target" else student.tasks
+    record = run(student, curricula(student, tasks, method, warmup=2)(0), 60, 8)
+    assert record.draws.sum() == 480
+    assert (record.competence[-1].max() > 0.7) == (method != "target")
+
+
+def test_a_needed_task_is_boring_once_what_needed_it_is_mastered():
+    tasks = TaskSet([Task(name, f"do {name}") for name in ("a", "b", "c")])
+    student = TransferStudent(tasks, prerequisites=np.array([[0, 1, 0], [0, 0, 0.4], [0, 0, 0]]))
+    assert student.interestingness().weights.toarray().tolist() == [[0, 0, 0], [1, 0, 0], [0, 0.4, 0]]

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import sparse
 
-from forethought.graphs import FeasibilityEvidence, LearningConnectivity
+from forethought.graphs import FeasibilityEvidence, Interestingness, LearningConnectivity
 from forethought.simulate.student import State, checked_index
 from forethought.tasks import Task, TaskSet
 
@@ -102,6 +102,12 @@ class PrerequisiteGrid:
         from_scratch = np.zeros(len(self._lower))
         from_scratch[0] = 1.0
         return FeasibilityEvidence.from_weights(self._tasks.ids, sparse.csr_array(weights), from_scratch)
+
+    def interestingness(self) -> Interestingness:
+        """A judgment for `omni`: once a cell is mastered, no cell that is nowhere farther out is interesting."""
+        row, column = np.divmod(np.arange(self.size**2), self.size)
+        boring = (row[:, None] >= row) & (column[:, None] >= column)
+        return Interestingness.from_judgments(self._tasks.ids, ~boring)
 
     def _learnable(self, levels: list[int] | State, cell: int) -> bool:
         return cell == 0 or any(levels[source] >= self.unlock for source in self._lower[cell])

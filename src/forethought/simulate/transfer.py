@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import sparse
 
-from forethought.graphs import FeasibilityEvidence, LearningConnectivity
+from forethought.graphs import FeasibilityEvidence, Interestingness, LearningConnectivity
 from forethought.simulate.student import State, checked_index
 from forethought.tasks import TaskSet
 
@@ -136,6 +136,10 @@ class TransferStudent:
         return FeasibilityEvidence.from_weights(
             self._tasks.ids, sparse.csr_array(weights), np.where(totals > 0, 0.0, 1.0)
         )
+
+    def interestingness(self) -> Interestingness:
+        """A judgment for `omni`: once a task is mastered, what it needed is as boring as it was needed."""
+        return Interestingness.from_weights(self._tasks.ids, sparse.csr_array(self.prerequisites.T))
 
 
 def _checked(
