@@ -104,18 +104,19 @@ class Problem:
 class State:
     """A curriculum between two iterations: a pytree, never changed in place.
 
-    The names are those of `Curriculum`: `downstream_potential` and `feasibility` are 0 for methods without them.
+    The names are those of `Curriculum`: `downstream_potential` and `feasibility` are 0 for methods without them. Under
+    `vmap`, or between two uses of it, the arrays of several runs stand side by side (`batch`).
     """
 
     problem: Problem
-    iteration: Int[Array, ""]
-    success_rate: Float[Array, " task"]
-    learning_progress: Float[Array, " task"]
-    observations: Int[Array, " task"]
-    history_times: Int[Array, "task point"]
-    history_values: Float[Array, "task point"]
-    downstream_potential: Float[Array, " task"]
-    feasibility: Float[Array, " task"]
+    iteration: Int[Array, "*batch"]
+    success_rate: Float[Array, "*batch task"]
+    learning_progress: Float[Array, "*batch task"]
+    observations: Int[Array, "*batch task"]
+    history_times: Int[Array, "*batch task point"]
+    history_values: Float[Array, "*batch task point"]
+    downstream_potential: Float[Array, "*batch task"]
+    feasibility: Float[Array, "*batch task"]
 
 
 def init(
