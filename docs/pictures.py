@@ -1,7 +1,7 @@
 """Draw the documentation's pictures from real numbers: `python docs/pictures.py [FOLDER]` (default: docs/images).
 
-The numbers are those of drives of `forethought.simulate` and of the graphs that ship; each picture's stand beside it
-as CSV.
+The numbers are those of drives of `forethought.simulate`, of the graphs that ship, and for one picture of two training
+runs, whose numbers `docs/extract_runs.py` has taken down; each picture's stand beside it as CSV.
 """
 
 import csv
@@ -61,6 +61,45 @@ class Watched:
     def update(self, task_indices: np.ndarray, successes: np.ndarray) -> None:
         """Pass on."""
         self._curriculum.update(task_indices, successes)
+
+
+def craftax() -> Picture:
+    """What an agent in Craftax was trained on, above its success: two runs, one target."""
+    with (IMAGES / "craftax.csv").open(encoding="utf-8", newline="") as file:
+        table: Table = list(csv.DictReader(file))
+    goals = ["have_1_wood", "have_2_wood", "have_4_wood", "have_8_wood", "other goals"]
+    labels = ["1 wood", "2 wood", "4 wood", "8 wood, the target", "28 other goals"]
+    colours = ["#0072b2", "#56b4e9", "#009e73", TARGET_COLOUR, "#d9d9d9"]
+    figure = Figure(figsize=(6.75, 3.1), layout="constrained")
+    panels = figure.subplots(2, 2, sharex=True, sharey="row", height_ratios=[1.4, 1])
+    for column, (method, title) in enumerate((("alp", "ALP: learning progress alone"), ("alp+d+f", "ALP+D+F"))):
+        upper, lower = panels[0, column], panels[1, column]
+        end = max(float(row["steps"]) for row in table if row["what"] == "success") / 1e6
+        bottom: Any = 0.0
+        for goal, label, colour in zip(goals, labels, colours, strict=True):
+            values = {
+                what: np.array(
+                    [
+                        (float(row["steps"]) / 1e6, float(row["value"]) * 100)
+                        for row in table
+                        if (row["method"], row["what"], row["goal"]) == (method, what, goal)
+                    ]
+                ).reshape(-1, 2)
+                for what in ("trained on", "success")
+            }
+            steps, shares = values["trained on"].T
+            top = bottom + shares
+            edges = [np.append(edge, edge[-1]) for edge in (np.broadcast_to(bottom, shares.shape), top)]
+            names = {"label": label} if column == 0 else {}
+            upper.fill_between(np.append(steps, end), *edges, step="post", color=colour, linewidth=0, **names)
+            lower.plot(*values["success"].T, color=colour, marker=".", markersize=4)
+            bottom = top
+        upper.set(title=title, ylim=(0, 100))
+        lower.set(ylim=(-2, 102), xlim=(0, end), xlabel="environment steps (millions)")
+    panels[0, 0].set_ylabel("trained on (%)")
+    panels[1, 0].set_ylabel("success (%)")
+    figure.legend(loc="outside lower center", ncols=5, columnspacing=1.2, handlelength=1)
+    return figure, table
 
 
 def curriculum() -> Picture:
@@ -249,7 +288,7 @@ def judged() -> Picture:
 
 
 PICTURES: dict[str, Callable[[], Picture]] = {
-    draw.__name__: draw for draw in (curriculum, moment, reach, methods, estimates, judged)
+    draw.__name__: draw for draw in (craftax, curriculum, moment, reach, methods, estimates, judged)
 }
 
 
