@@ -288,6 +288,11 @@ def test_rows_of_unknown_tasks_and_tasks_without_rows_are_refused():
         CurriculumSampler(Curriculum(TASKS), [], batch_size=4)
 
 
+def test_a_journal_in_no_folder_is_refused_before_any_training(tmp_path):
+    with pytest.raises(FileNotFoundError, match="its folder does not exist"):
+        make(journal=tmp_path / "nowhere" / "heard.jsonl")
+
+
 def test_processes_that_agree_have_one_digest():
     samplers = [make(), make(), make(seed=1)]
     rows = [iter(sampler) for sampler in samplers]

@@ -14,8 +14,8 @@ The state is a frozen pytree of what changes; `init` runs outside of compiled co
 under `jit`, `vmap` (many runs at once) and `scan` (as a carry). Tasks, weights, graphs and settings never change; they
 are static, constants of the compiled program, and all runs of a `vmap` share them.
 
-For the methods of the paper. An iteration costs what its tasks and edges cost, not what changed, so that beyond some
-ten thousand tasks the NumPy curriculum on the host is the faster one.
+For the methods of the paper. An update costs what all tasks cost, and all edges where one crosses the solved threshold
+(under `vmap` always), while the NumPy curriculum works on what has changed only: for very many tasks that is the one.
 """
 
 import hashlib
@@ -34,6 +34,7 @@ from forethought.curriculum.curriculum import Slots
 from forethought.curriculum.estimates import NEVER, SMALLEST_SLOPE
 from forethought.curriculum.methods import METHODS, Method
 from forethought.curriculum.scores import INTERMEDIATE
+from forethought.tasks import unknown_id
 
 try:
     import jax
@@ -447,7 +448,7 @@ def _fixed_slots(problem: Problem, k: int, fixed: Slots) -> list[int]:
     for task, slots in fixed.items():
         if isinstance(task, str):
             if task not in problem.ids:
-                raise KeyError(f"unknown task id {task!r}")
+                raise KeyError(unknown_id(task, problem.ids))
             index = problem.ids.index(task)
         else:
             index = task

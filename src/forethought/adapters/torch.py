@@ -1,5 +1,6 @@
 """A curriculum as a PyTorch sampler: for a loop of one's own, for TRL (see `adapters.trl`) and for verl."""
 
+import errno
 import hashlib
 import json
 import os
@@ -84,10 +85,10 @@ class CurriculumSampler(Sampler[int]):
                 super().__init__(Curriculum(...), tasks, batch_size=data_config.train_batch_size, journal=...)
 
     with `data.sampler.class_path`, `data.sampler.class_name` and `data.dataloader_num_workers=0`. verl 0.8 has removed
-    that interface; from then on give `RayPPOTrainer` a plain `CurriculumSampler` as `train_sampler` and set
-    `train_dataset.on_batch_end = sampler.update`. Tested against verl 0.7.1 (its sampler classes, its function that
-    makes the sampler, `DataProto`, and the order of calls of its trainer; no GPU trained), and for 0.8 and later by
-    that order of calls alone.
+    that interface; from then on give `RayPPOTrainer` (that of `main_ppo_v0`) a plain `CurriculumSampler` as
+    `train_sampler`, and set `train_dataset.on_batch_end = sampler.update`. Tested against verl 0.7.1: its sampler
+    classes, its function that makes the sampler, `DataProto`, and the order of calls of its trainer, which itself
+    needs a GPU and was not run. For 0.8 and later, tested by that order of calls alone.
 
     Args:
         curriculum: decides; may be shared with nothing else that samples or updates.
@@ -105,6 +106,7 @@ class CurriculumSampler(Sampler[int]):
     Raises:
         ValueError: if a number is out of range, or a task has no row.
         KeyError: if a row's task is unknown.
+        FileNotFoundError: if the journal's folder does not exist.
 
     Example:
         >>> from forethought import Task, TaskSet
@@ -154,6 +156,8 @@ class CurriculumSampler(Sampler[int]):
         self._seed = int(seed)
         self._task_of, self._success = task_of, success
         self._journal = None if journal is None else Path(journal)
+        if self._journal is not None and not self._journal.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "its folder does not exist", str(self._journal))
         self._rows = np.argsort(self.tasks, kind="stable")
         self._first = np.cumsum(members) - members
         self._members = members
