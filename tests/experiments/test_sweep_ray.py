@@ -14,9 +14,10 @@ import pytest
 from forethought.config import ConfigError
 from forethought.experiments.claim import claim_on
 from forethought.experiments.engines import ray as engine
-from forethought.experiments.engines.attempt import CutOff, InUse, attempt, set_environment
+from forethought.experiments.engines.attempt import CutOff, InUse, attempt, set_environment, threads
+from forethought.experiments.engines.inline import run_command
 from forethought.experiments.engines.ray import RayOptions
-from forethought.experiments.runs import log_path, run_one, write_plan
+from forethought.experiments.runs import log_path, write_plan
 from forethought.experiments.suites import load_suite
 from forethought.experiments.sweep import Tally, plan
 from forethought.rundir import WALL_TIME_FIELDS, RunDirectory
@@ -100,7 +101,7 @@ def test_a_worker_that_is_killed_is_tried_again_and_the_run_goes_on_exactly(runs
     # As if nothing had been.
     again = tmp_path / "again" / "seed-0"
     write_plan(again, alp.spec.config)
-    assert run_one(again)
+    subprocess.run(run_command(again), env=threads(os.environ, 1), check=True)
     assert metrics(alp.path).equals(metrics(again))
 
 

@@ -15,8 +15,10 @@ import pytest
 from forethought.config import ConfigError
 from forethought.experiments.claim import claim_on
 from forethought.experiments.engines import slurm
+from forethought.experiments.engines.attempt import threads
+from forethought.experiments.engines.inline import run_command
 from forethought.experiments.engines.slurm import SlurmOptions, submit
-from forethought.experiments.runs import run_one, write_plan
+from forethought.experiments.runs import write_plan
 from forethought.experiments.suites import load_suite
 from forethought.experiments.sweep import plan
 from forethought.rundir import WALL_TIME_FIELDS, RunDirectory
@@ -173,7 +175,7 @@ def test_runs_that_are_preempted_cancelled_or_killed_go_on_exactly(cluster, tmp_
     # As if nothing had been.
     again = tmp_path / "again" / "seed-0"
     write_plan(again, alp.spec.config)
-    assert run_one(again)
+    subprocess.run(run_command(again), env=threads(os.environ, 1), check=True)
     assert metrics(alp.path).equals(metrics(again))
 
     # A job that is cancelled saves, too, and stays away.
