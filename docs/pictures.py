@@ -326,7 +326,7 @@ def _heat(figure: Figure, axes: Any, title: str, values: np.ndarray, norm: Any =
     bar.ax.tick_params(labelsize=5.5, rotation=0)
 
 
-def _round(value: float, digits: int = 6) -> float:
+def _round(value: Any, digits: int = 6) -> float:
     return round(float(value), digits)
 
 

@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 from page_runner import ROOT, Runner, blocks, name, pages
 
-NOT_RUN: dict[str, int] = {}
+NOT_RUN: dict[str, int] = {
+    "docs/babyai.md": 1,
+    "docs/clusters.md": 5,
+    "docs/devices.md": 4,
+    "docs/experiments.md": 1,
+    "docs/figures.md": 1,
+    "docs/howto/benchmark.md": 2,
+    "docs/howto/own-llm.md": 2,
+    "docs/howto/torch.md": 1,
+    "docs/judging.md": 3,
+}
 """Page -> blocks that say `not-run`. Raise a number only with a reason that a reader will accept."""
 
 
