@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 import ray
 from ray.rllib.algorithms.ppo import PPOConfig
+from ray.tune.registry import register_env
 
 from forethought import Curriculum, CurriculumConfig, FeasibilityEvidence, LearningConnectivity, Task, TaskSet
 from forethought.adapters.gymnasium import TaskWrapper
@@ -72,9 +73,10 @@ def curriculum(method="alp+d+f", seed=0):
 
 def train(iterations=20, steps=1000):
     """Train with two remote runners of four environments each; returns the curriculum's state."""
+    register_env("corridor", make)
     config = (
         PPOConfig()
-        .environment(make)
+        .environment("corridor")
         .env_runners(num_env_runners=2, num_envs_per_env_runner=4)
         .callbacks(partial(CurriculumCallback, curriculum))
         .training(train_batch_size_per_learner=steps, minibatch_size=128, num_epochs=8, lr=1e-3, entropy_coeff=0.01)

@@ -8,6 +8,7 @@ import ray
 from probe import Counting, Probe, change_task, length, outcome
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
+from ray.tune.registry import register_env
 
 from forethought import Curriculum, Task, TaskSet
 from forethought.adapters.gymnasium import TaskWrapper
@@ -204,8 +205,9 @@ def test_an_algorithm_with_remote_runners(tmp_path):
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
     ray.init(num_cpus=3, include_dashboard=False, log_to_driver=False)
     try:
+        register_env("probe", _make)
         config = (
-            _config()
+            _config("probe")
             .env_runners(num_env_runners=2)
             .training(train_batch_size_per_learner=160, minibatch_size=80, num_epochs=1)
             .rl_module(model_config={"fcnet_hiddens": [4]})
