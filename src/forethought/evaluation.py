@@ -15,10 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key, UInt32
 
+from forethought import processes
 from forethought.environment import Assignment, BatchedEnvironment, Observation, Outcome
 from forethought.learner.acting import Action, Memory, act, empty_memory, forget
 from forethought.learner.network import ActorCritic
 from forethought.learner.rollout import steps_on_host
+from forethought.sharding import Spread
 
 EVALUATION_STREAM = 3
 """Sets evaluation's keys apart from those of training, which start from the same seed."""
@@ -158,6 +160,7 @@ class EpisodePlayer:
         num_envs: int = 1024,
         seed: int = 0,
         chunk: int = 64,
+        spread: Spread | None = None,
     ):
         """Set the episodes up.
 
@@ -170,6 +173,8 @@ class EpisodePlayer:
             num_envs: Environments that act side by side (fewer if there are not so many episodes).
             seed: The run's seed.
             chunk: Steps between two looks of the host.
+            spread: The devices to share the episodes; by default one. Each process plays a share of its own, so all
+                must call `play`.
 
         Raises:
             ValueError: If a number is not positive, or a goal is unknown or named twice.
@@ -187,10 +192,15 @@ class EpisodePlayer:
         self.keys = episode_keys(seed, self.goal_ids, episodes)
         self._chunk = chunk
         self._player = player
-        self._slots = min(num_envs, len(self.goals) * episodes)
+        together = 1 if spread is None else jax.process_count()
+        self._slots = min(-(-num_envs // together), -(-len(self.goals) * episodes // together))
+        self._share = slice(None) if spread is None else slice(jax.process_index(), None, together)
+        self._spread, self._slots = _of_this_process(spread, self._slots)
         self._block = -(-self._slots // 4)
         self._environment = make_environment(self._slots, queue_capacity=2 * self._slots)
         on_host = steps_on_host(self._environment)
+        if getattr(self._environment, "on_host", False) and not on_host:
+            self._spread = None  # On a CPU the engine has all of it anyway.
         if on_host or not player.compiled:
             self._assignment = jax.jit(self._environment.assignment)
             self._step = jax.jit(self._environment.step, donate_argnums=0)
@@ -214,9 +224,14 @@ class EpisodePlayer:
         total = len(self.goals) * self.episodes
         outcome = np.full(total, _PENDING, np.int8)
         first_step, called = np.zeros(total, bool), np.zeros(total, bool)
-        while (pending := np.flatnonzero(outcome == _PENDING)).size:
-            if not self._wave(agent, pending, outcome, first_step, called, stop):
-                return None
+        own = np.zeros(total, bool)
+        own[self._share] = True
+        agent, given_up = self._here(agent), False
+        while not given_up and (pending := np.flatnonzero(own & (outcome == _PENDING))).size:
+            given_up = not self._wave(agent, pending, outcome, first_step, called, stop)
+        if processes.any_says(given_up):
+            return None
+        outcome, first_step, called = (processes.largest(found) for found in (outcome, first_step, called))
         # Episodes are numbered goal by goal within each round, see `_wave`.
         shape = (self.episodes, len(self.goals))
         return EvaluationResult(
@@ -227,6 +242,19 @@ class EpisodePlayer:
             episodes_with_call=called.reshape(shape).sum(0, dtype=np.int64),
             successes_with_call=(called & (outcome == 1)).reshape(shape).sum(0, dtype=np.int64),
         )
+
+    def _here(self, agent: Any) -> Any:
+        """What the player decides by, on the devices of this process."""
+        if self._share == slice(None):
+            return agent
+        here = jax.tree.map(lambda leaf: leaf.addressable_data(0), agent)
+        return here if self._spread is None else self._spread.put(here, self._spread.copies)
+
+    def _placed(self, carry: Any) -> Any:
+        """The environments and what is remembered of them, on the devices that share them; see `put_state`."""
+        if self._spread is None or self._advance == self._advance_chunk_on_host:
+            return carry
+        return self._spread.put_state(carry, self._slots)
 
     def _wave(
         self,
@@ -253,14 +281,14 @@ class EpisodePlayer:
         identity = {(int(g), k.tobytes()): index for index, g, k in zip(queue, goals, keys, strict=True)}
 
         first = _episodes(keys, goals, slice(0, self._slots))
-        carry = (*self._environment.begin(*first), self._begin(agent, self._slots))
+        carry = self._placed((*self._environment.begin(*first), self._begin(agent, self._slots)))
         queued, finished, active = self._slots, 0, self._slots
         while active and (outcome[pending] == _PENDING).any():
             while queued < len(queue) and queued - finished - active + self._block <= self._environment.queue_capacity:
                 block = slice(queued, queued + self._block)
                 carry = (self._environment.enqueue(carry[0], *_episodes(keys, goals, block)), *carry[1:])
                 queued += self._block
-            carry, trace = self._advance(carry, agent)
+            carry, trace = self._advance(self._placed(carry), agent)
             done, success, goal, key, step, used, action, running = (np.asarray(item) for item in trace)
             self._check(action)
             finished, active = finished + int(done.sum()), int(running)
@@ -284,6 +312,8 @@ class EpisodePlayer:
             return (state, observation, decision.memory), _trace(episode, decision, outcome)
 
         carry, trace = jax.lax.scan(advance, carry, None, length=self._chunk)
+        if self._spread is not None:
+            carry = self._spread.keep_state(carry, self._slots)
         return carry, (*trace, environment.assignment(carry[0]).active.sum())
 
     def _advance_chunk_on_host(self, carry: Any, agent: Any) -> tuple[Any, Any]:
@@ -293,7 +323,9 @@ class EpisodePlayer:
         traces = []
         for _ in range(self._chunk):
             episode = self._assignment(state)
-            decision = self._decide(agent, memory, *jax.device_put((observation, episode), device))
+            seen = (observation, episode)
+            moved = jax.device_put(seen, device) if self._spread is None else self._spread.put_state(seen, self._slots)
+            decision = self._decide(agent, memory, *moved)
             memory = decision.memory
             action = self._check(np.asarray(decision.action)) if not self._player.compiled else decision.action
             state, observation, outcome = self._step(state, jax.device_put(action, self._environments_on))
@@ -388,6 +420,13 @@ def decide(
     memory = forget(memory, episode.step == 0)
     keys = action_keys(episode.key, episode.step)
     return act(network, memory, observation, episode.goal, embeddings, keys, eligible)
+
+
+def _of_this_process(spread: Spread | None, slots: int) -> tuple[Spread | None, int]:
+    """The devices that share this process's environments, and a number of environments that they can share."""
+    if spread is None or len(spread.local) == 1 or slots < len(spread.local):
+        return None, slots
+    return Spread(spread.local), slots - slots % len(spread.local)
 
 
 def _trace(episode: Assignment, decision: Decision, outcome: Outcome) -> tuple[Array, ...]:

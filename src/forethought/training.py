@@ -13,7 +13,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -22,18 +22,21 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from forethought import checkpoint
+from forethought import checkpoint, processes
 from forethought.config import RunConfig, load_config
 from forethought.craftax.own_goals import digest
 from forethought.curriculum import Curriculum, latest_per_environment
-from forethought.devices import describe, select
+from forethought.devices import describe, first, select
 from forethought.doctor import installed_version
 from forethought.environment import BatchedEnvironment
 from forethought.evaluation import EvaluationResult, Evaluator
 from forethought.learner import Learner
+from forethought.learner.rollout import steps_on_host
 from forethought.learner.subroutines import ELIGIBLE_RATE
-from forethought.progress import Reporter, make_reporter
+from forethought.parts import DeviceParts, Lanes
+from forethought.progress import Reporter, SilentReporter, make_reporter
 from forethought.rundir import CONFIG, RunDirectory, check_new
+from forethought.sharding import Spread, spread_over
 from forethought.sinks import check_sinks, open_sinks
 
 if TYPE_CHECKING:
@@ -82,6 +85,7 @@ def train(
     resume: bool = False,
     reporter: Reporter | None = None,
     argv: Sequence[str] | None = None,
+    devices: int = 1,
 ) -> RunResult:
     """Train one agent and leave a run directory behind.
 
@@ -94,36 +98,60 @@ def train(
         resume: Continue the run that lies there from its last whole checkpoint.
         reporter: Shows the course of the run; the default suits stderr.
         argv: The command line, for the record.
+        devices: Devices of each process that share the run; what it computes does not depend on it, up to rounding.
+            All processes that `processes.join` brought together must call; the first one writes and reports.
 
     Raises:
         ValueError: One line: a bad or busy run directory, a missing device or package, goals or graphs that
             have changed since the run began.
     """
     path = Path(run_dir)
-    existing = RunDirectory(path) if resume else None
-    if existing is None:
-        check_new(path)
+    existing = processes.on_first(lambda: RunDirectory(path) if resume else check_new(path))
     check_sinks(config.sinks)
-    device = select(config.device)[0]
+    used = first(select(config.device), devices)
+    spread = spread_over(used)
+    if not processes.is_first():
+        reporter = SilentReporter()
     reporter = reporter or make_reporter()
-    with jax.default_device(device):
+    with jax.default_device(used[0]), ExitStack() as stack:
         from forethought.domains import choose_backend, load_domain
 
         config = choose_backend(config)
         domain = load_domain(config)
-        meta = _meta(config, domain, device, argv) | {"backend": config.environment.backend}
-        if existing is not None:
-            _check_unchanged(config, existing, meta)
-        run = _Run(config, domain, reporter)
-        directory = existing or RunDirectory.create(path, config.to_toml(), meta)
-        with directory.locked(), _signals(reporter) as stop:
+        meta = _meta(config, domain, describe(list(spread.devices if spread else used)), argv)
+        meta |= {"backend": config.environment.backend}
+        processes.on_first(lambda: None if existing is None else _check_unchanged(config, existing, meta))
+        run = _Run(config, domain, reporter, spread)
+
+        def open_directory() -> RunDirectory:
+            directory = existing or RunDirectory.create(path, config.to_toml(), meta)
+            stack.enter_context(directory.locked())
+            return directory
+
+        directory = processes.on_first(open_directory) or _Elsewhere(path)
+        with _signals(reporter) as stop:
             try:
-                return run.go(directory, stop, describe([device]), continued=meta if resume else None)
+                return run.go(directory, stop, meta["device"], continued=meta if resume else None)
             finally:
                 reporter.close()
 
 
-def make_learner(config: RunConfig, environment: BatchedEnvironment, domain: "Domain") -> Learner:
+def make_environment(config: RunConfig, domain: "Domain", spread: Spread | None) -> BatchedEnvironment:
+    """The environments to train in: all in one batch, or in parts if the fast engine is to serve several devices."""
+    if config.environment.backend != "engine":
+        return domain.make_environment(config.num_envs)
+
+    def part(num_envs: int) -> Any:
+        return domain.make_environment(num_envs)
+
+    if steps_on_host(part(1)):
+        return Lanes(part, config.num_envs, spread)
+    return part(config.num_envs) if spread is None else DeviceParts(part, config.num_envs, spread)
+
+
+def make_learner(
+    config: RunConfig, environment: BatchedEnvironment, domain: "Domain", spread: Spread | None = None
+) -> Learner:
     """The learner that a configuration asks for."""
     return Learner(
         environment,
@@ -131,6 +159,7 @@ def make_learner(config: RunConfig, environment: BatchedEnvironment, domain: "Do
         config.network,
         config.ppo,
         subroutines=config.learner == "subroutines",
+        spread=spread,
     )
 
 
@@ -142,12 +171,12 @@ def eligible_goals(success_rate: np.ndarray) -> np.ndarray:
 class _Run:
     """One run's parts, and the loop over them."""
 
-    def __init__(self, config: RunConfig, domain: "Domain", reporter: Reporter):
+    def __init__(self, config: RunConfig, domain: "Domain", reporter: Reporter, spread: Spread | None = None):
         self.config = config
         self.tasks = domain.tasks
         self.reporter = reporter
-        self.environment = domain.make_environment(config.num_envs)
-        self.learner = make_learner(config, self.environment, domain)
+        self.environment = make_environment(config, domain, spread)
+        self.learner = make_learner(config, self.environment, domain, spread)
         self.curriculum = Curriculum(
             self.tasks,
             connectivity=domain.connectivity,
@@ -166,6 +195,7 @@ class _Run:
             num_envs=config.evaluation.num_envs,
             seed=config.seed,
             chunk=config.evaluation.chunk,
+            spread=spread,
         )
         self.fixed = {self.tasks.index(goal): count for goal, count in config.fixed_selections.items()}
         self.key = jax.random.key(config.seed)
@@ -173,7 +203,9 @@ class _Run:
         self.iteration = 0
         self.steps = 0
 
-    def go(self, directory: RunDirectory, stop: "_Stop", device: str, continued: Mapping[str, Any] | None) -> RunResult:
+    def go(
+        self, directory: "RunDirectory | _Elsewhere", stop: "_Stop", device: str, continued: Mapping[str, Any] | None
+    ) -> RunResult:
         """Train to the last iteration or until `stop`."""
         config, reporter = self.config, self.reporter
         if continued is not None:
@@ -182,22 +214,26 @@ class _Run:
             started = {"iteration": self.iteration, **_session(continued)}
             directory.write_meta(meta | {"continued": [*meta.get("continued", []), started]})
         reporter.start(config.iterations, self.iteration, device)
-        sinks = open_sinks(config.sinks, directory.path, config.model_dump(mode="json"), directory.meta["run_id"])
+        names = config.sinks if processes.is_first() else ()
+        sinks = open_sinks(names, directory.path, config.model_dump(mode="json"), directory.meta.get("run_id", ""))
         evaluation = None
-        evaluated = directory.evaluated()
+        evaluated = processes.share(directory.evaluated())
         saved_at, saved_time = self.iteration, time.monotonic()
         compiled = False
         try:
             while True:
                 last = self.iteration == config.iterations
                 due = last or self.iteration % config.evaluation.every == 0
-                if due and self.iteration not in evaluated and not stop.asked:
+                asked = processes.any_says(stop.asked)
+                if due and self.iteration not in evaluated and not asked:
                     reporter.message(f"evaluating ...{_compiling(evaluation is None)}")
                     evaluation = self.evaluator.run(self.state, self.eligible, stop=lambda: stop.asked)
                     if evaluation is not None:
                         directory.record_evaluation(evaluation.columns(self.iteration, self.steps))
+                        evaluated.add(self.iteration)
                         reporter.evaluation(self.iteration, evaluation)
-                if last or stop.asked:
+                    asked = processes.any_says(stop.asked)
+                if last or asked:
                     break
                 if not compiled:
                     reporter.message(f"training ...{_compiling(True)}")
@@ -217,7 +253,7 @@ class _Run:
         finally:
             for sink in sinks:
                 sink.close()
-        interrupted = stop.asked and (self.iteration < config.iterations or self.iteration not in directory.evaluated())
+        interrupted = asked and (self.iteration < config.iterations or self.iteration not in evaluated)
         if interrupted:
             saved = f"saved after iteration {self.iteration}" if self.iteration else "stopped at the start"
             reporter.message(f"{saved}; continue with: forethought train {directory.path}")
@@ -229,6 +265,7 @@ class _Run:
         config, curriculum = self.config, self.curriculum
         record = self._beliefs()
         selected = curriculum.sample(config.tasks.goals_per_iteration, self.fixed)
+        processes.require_same("draw of goals", selected.tolist())
         goals = np.repeat(selected, config.environment.envs_per_goal).astype(np.int32)
 
         fold = jax.random.fold_in
@@ -267,6 +304,7 @@ class _Run:
             ("learner", _learner_metrics([jax.device_get(update.metrics) for update in updates])),
             ("curriculum", curriculum.metrics()),
             ("environment", environment_metrics),
+            ("host", self.learner.load()),
         ):
             row |= {f"{prefix}/{name}": float(value) for name, value in values.items()}
         size = len(self.tasks)
@@ -301,7 +339,9 @@ class _Run:
             "feasibility": np.array(curriculum.feasibility),
         }
 
-    def _save(self, directory: RunDirectory) -> None:
+    def _save(self, directory: "RunDirectory | _Elsewhere") -> None:
+        if isinstance(directory, _Elsewhere):
+            return
         directory.flush()
         curriculum = self.curriculum.state_dict()
         arrays = {name: value for name, value in curriculum.items() if isinstance(value, np.ndarray)}
@@ -313,13 +353,44 @@ class _Run:
             {"steps": self.steps, "curriculum": scalars},
         )
 
-    def _restore(self, directory: RunDirectory) -> None:
-        found = checkpoint.load_latest(directory.checkpoints, warn=self.reporter.message)
+    def _restore(self, directory: "RunDirectory | _Elsewhere") -> None:
+        # All processes take the first one's word for what is in the directory.
+        found = processes.on_first(lambda: self._load(directory))
+        found = processes.share(found)
         if found is not None:
             self.state = self.learner.from_dict(found.arrays["learner"])
             self.curriculum.load_state_dict(found.arrays["curriculum"] | found.info["curriculum"])
             self.iteration, self.steps = found.iteration, found.info["steps"]
         directory.rewind(self.iteration)
+
+    def _load(self, directory: "RunDirectory | _Elsewhere") -> checkpoint.Checkpoint | None:
+        return checkpoint.load_latest(directory.path / "checkpoints", warn=self.reporter.message)
+
+
+class _Elsewhere:
+    """The run directory for processes other than the first, which write nothing."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.meta: dict[str, Any] = {}
+
+    def write_meta(self, meta: Mapping[str, Any]) -> None:
+        pass
+
+    def evaluated(self) -> set[int]:
+        return set()
+
+    def record_metrics(self, row: Mapping[str, Any]) -> None:
+        pass
+
+    def record_curriculum(self, iteration: int, columns: Any) -> None:
+        pass
+
+    def record_evaluation(self, columns: Any) -> None:
+        pass
+
+    def rewind(self, iteration: int) -> None:
+        pass
 
 
 def _compiling(first: bool) -> str:
@@ -392,14 +463,14 @@ def _signals(reporter: Reporter) -> Iterator[_Stop]:
             signal.signal(number, handler)
 
 
-def _meta(config: RunConfig, domain: "Domain", device: Any, argv: Sequence[str] | None) -> dict[str, Any]:
+def _meta(config: RunConfig, domain: "Domain", device: str, argv: Sequence[str] | None) -> dict[str, Any]:
     """The content of `meta.json` for a run that begins now."""
     own = config.tasks.own_goals
     return {
         "run_id": uuid.uuid4().hex,
         "argv": list(sys.argv if argv is None else argv),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "device": describe([device]),
+        "device": device,
         "host": platform.node(),
         "versions": {"python": platform.python_version()} | {name: installed_version(name) for name in _PACKAGES},
         "git": _git(),

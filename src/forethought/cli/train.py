@@ -3,6 +3,7 @@
 import contextlib
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from forethought.config import RunConfig
 
 HELP = """usage: forethought train PRESET|FILE.toml ... [--out DIR] [--dry-run] [--SECTION.FIELD VALUE ...]
-       forethought train RUNDIR
+       forethought train RUNDIR [--devices N] ...
 
 Train an agent. Presets ({presets}) and TOML files are laid on top of
 each other from left to right, flags come last. With the directory of a run that was interrupted, continue
@@ -27,14 +28,55 @@ that run exactly.
   --out DIR        where the results go; must not exist (default: runs/<name>-<hash>-s<seed>)
   --dry-run        print the resolved configuration as TOML and stop
 
+What computes it, for a new or a continued run; up to rounding the result does not depend on it:
+
+  --devices N      devices of each process that share the run (default: 1)
+  --processes N    start the command N times, on one host or several, each with its own --process I (from 0) and
+                   with --coordinator HOST:PORT of process 0; or once a task with --processes auto under Slurm or
+                   Open MPI
+
 Exit codes: 0 done, 2 bad input, 85 interrupted with everything saved (SIGINT, SIGTERM, SIGUSR1, SIGUSR2).
 """
 
 INTERRUPTED = 85
 """Exit code of a run that was told to stop and has saved a checkpoint to continue from."""
 
+MACHINE = ("devices", "processes", "process", "coordinator")
+"""Flags that say what computes a run; no part of its configuration."""
+
 STOPPED = 130
 """Exit code after a second Ctrl-C, as shells have it."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What computes a run."""
+
+    devices: int = 1
+    processes: str = "1"
+    process: int | None = None
+    coordinator: str | None = None
+
+    def join(self) -> None:
+        """Find the other processes.
+
+        Raises:
+            ValueError: A number is missing, or they do not find each other.
+        """
+        from forethought import processes
+
+        if self.processes == "1":
+            return
+        if self.processes == "auto":
+            processes.join(None, None, None)
+            return
+        count = _whole("processes", self.processes, 1)
+        if self.coordinator is None or self.process is None or self.process >= count:
+            raise ValueError(
+                f"--processes {count} needs --coordinator HOST:PORT and --process from 0 to {count - 1}, "
+                f"got {self.coordinator} and {self.process}"
+            )
+        processes.join(self.coordinator, count, self.process)
 
 
 def command(arguments: Sequence[str]) -> int:
@@ -44,25 +86,32 @@ def command(arguments: Sequence[str]) -> int:
 
     if not arguments or {"-h", "--help"} & set(arguments):
         return _help(arguments)
-    fields = field_types() | {"out": str, "dry_run": bool, "env": str}
+    fields = field_types() | {"out": str, "dry_run": bool, "env": str} | dict.fromkeys(MACHINE, str)
     layers, settings = split_settings(arguments, fields)
     if "env" in settings:
         settings["environment.backend"] = settings.pop("env")
+    machine = _machine({name: settings.pop(name) for name in MACHINE if name in settings})
     out, dry_run = settings.pop("out", None), settings.pop("dry_run", False)
     if not layers:
         raise UsageError("name a preset, a TOML file or the directory of a run (see forethought train --help)")
     directories = [layer for layer in layers if Path(layer).is_dir()]
     if directories:
-        return _continue(directories[0], extra=[*layers[1:], *settings, *(["out"] if out else [])])
+        return _continue(directories[0], [*layers[1:], *settings, *(["out"] if out else [])], machine)
     with bad_input():
         config = _resolve(layers, settings)
     if dry_run:
         print(config.to_toml(), end="")
         return 0
-    return start(config, Path(out) if out else default_directory(config, layers[-1]))
+    return start(config, Path(out) if out else default_directory(config, layers[-1]), machine=machine)
 
 
-def start(config: "RunConfig", directory: Path, *, resume: bool = False) -> int:
+def start(
+    config: "RunConfig",
+    directory: Path,
+    *,
+    resume: bool = False,
+    machine: Machine = Machine(),
+) -> int:
     """Check everything that can be checked, then train.
 
     Returns:
@@ -76,17 +125,19 @@ def start(config: "RunConfig", directory: Path, *, resume: bool = False) -> int:
         from forethought.domains import choose_backend, load_domain
         from forethought.rundir import check_new
 
-        if not resume:
+        if not resume and not machine.process:
             check_new(directory)
         config = choose_backend(config)
         load_domain(config)
-        prepare(config.device)
+        prepare(config.device, machine.devices, join=machine.join)
     from forethought.progress import make_reporter
     from forethought.training import train
 
     reporter = _Noticing(make_reporter())
     try:
-        result = train(config, directory, resume=resume, reporter=cast(Any, reporter), argv=sys.argv)
+        result = train(
+            config, directory, resume=resume, reporter=cast(Any, reporter), argv=sys.argv, devices=machine.devices
+        )
     except ValueError as error:
         # Until the run has started, whatever is wrong is wrong with what the caller asked for.
         if reporter.started:
@@ -109,7 +160,7 @@ def _resolve(layers: Sequence[str], settings: dict[str, Any]) -> "RunConfig":
     return load_config(*layers, overrides=settings)
 
 
-def _continue(directory: str, extra: list[str]) -> int:
+def _continue(directory: str, extra: list[str], machine: Machine) -> int:
     from forethought.config import load_config
     from forethought.rundir import CONFIG, RunDirectory
 
@@ -118,7 +169,21 @@ def _continue(directory: str, extra: list[str]) -> int:
     with bad_input():
         run = RunDirectory(directory)
         config = load_config(run.path / CONFIG)
-    return start(config, run.path, resume=True)
+    return start(config, run.path, resume=True, machine=machine)
+
+
+def _machine(words: dict[str, str]) -> Machine:
+    """The flags of `MACHINE`, checked one by one."""
+    devices = _whole("devices", words.get("devices", "1"), 1)
+    process = words.get("process")
+    number = None if process is None else _whole("process", process, 0)
+    return Machine(devices, words.get("processes", "1"), number, words.get("coordinator"))
+
+
+def _whole(name: str, word: str, least: int) -> int:
+    if not word.isdecimal() or int(word) < least:
+        raise UsageError(f"--{name}: {word!r} given; allowed is a whole number from {least} on")
+    return int(word)
 
 
 def _help(arguments: Sequence[str]) -> int:

@@ -79,8 +79,14 @@ class EngineEnvironment:
         Raises:
             ValueError: The goals are not one per environment, or out of range.
         """
+        return self.reset_each(jax.random.split(key, self.num_envs), goals)
+
+    def reset_each(
+        self, keys: Key[Array, " env"], goals: Int[Array | np.ndarray, " env"]
+    ) -> tuple[UInt8[Array, " byte"], Observation]:
+        """`reset` with a key for each environment, as for some of a larger batch."""
         numbers = goal_numbers(goals, self.num_envs, len(self.goal_ids))
-        return self._start(craftax_native.reset, jax.random.split(key, self.num_envs), numbers)
+        return self._start(craftax_native.reset, keys, numbers)
 
     def begin(
         self, keys: Key[Array, " env"], goals: Int[Array | np.ndarray, " env"]

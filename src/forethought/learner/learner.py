@@ -13,9 +13,10 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from forethought.environment import BatchedEnvironment
 from forethought.learner.config import NetworkConfig, PPOConfig
 from forethought.learner.network import ActorCritic, make_network
-from forethought.learner.ppo import loss, make_batch, take
-from forethought.learner.rollout import Experience, HostCollector, Rollout, collect, start, steps_on_host
+from forethought.learner.ppo import Batch, loss, make_batch, take
+from forethought.learner.rollout import Experience, HostCollector, Rollout, collect, place, start, steps_on_host
 from forethought.learner.subroutines import log_reference
+from forethought.sharding import Spread
 
 
 class LearnerState(NamedTuple):
@@ -53,10 +54,11 @@ class Learner:
         subroutines: Whether the actor can call its own behaviour for other goals (C.4).
         host_loop: Whether the environments step outside compiled programs; by default where they live on the host
             and the network does not.
+        spread: The devices to share the environments; by default one does it all.
 
     Raises:
-        ValueError: The minibatches do not divide the environments, the embeddings are not a finite table, or there
-            are to be calls and the environment has no action that does nothing.
+        ValueError: The minibatches do not divide the environments, or the devices those of a minibatch, the embeddings
+            are not a finite table, or there are to be calls and the environment has no action that does nothing.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Learner:
         *,
         subroutines: bool = False,
         host_loop: bool | None = None,
+        spread: Spread | None = None,
     ) -> None:
         if environment.num_envs % ppo.minibatches:
             raise ValueError(
@@ -80,7 +83,10 @@ class Learner:
         if subroutines and environment.noop_action is None:
             raise ValueError("subroutines need an environment with an action that does nothing; noop_action is None")
         self.environment = environment
-        self.goal_embeddings = jnp.asarray(vectors)
+        self._spread = spread
+        if spread is not None:
+            spread.share(environment.num_envs, ppo.minibatches)
+        self.goal_embeddings = self._copied(jnp.asarray(vectors))
         self.num_calls = vectors.shape[0] if subroutines else 0
         self.network_config = network
         self.ppo = ppo
@@ -90,17 +96,19 @@ class Learner:
         )
         self._init = jax.jit(self._make_state)
         if steps_on_host(environment) if host_loop is None else host_loop:
-            self._collect: Callable[..., Any] = HostCollector(environment, ppo.rollout_length)
+            self._host: HostCollector | None = HostCollector(environment, ppo.rollout_length, spread)
+            self._collect: Callable[..., Any] = self._host
             self._learn: Callable[..., Any] = jax.jit(self._learn_from, donate_argnums=0)
             self._update: Callable[..., Any] = self._run_update
         else:
-            self._collect = partial(collect, environment, length=ppo.rollout_length)
+            self._host = None
+            self._collect = partial(collect, environment, length=ppo.rollout_length, spread=spread)
             self._learn = self._learn_from
             self._update = jax.jit(self._run_update, donate_argnums=(0, 1))
 
     def init(self, key: Key[Array, ""]) -> LearnerState:
         """A learner that has seen nothing."""
-        return self._init(key)
+        return self._copied(self._init(key))
 
     def network(self, state: LearnerState) -> ActorCritic:
         """The learner's network, as `act` takes it."""
@@ -134,7 +142,8 @@ class Learner:
             raise ValueError(f"goals lie in [{numbers.min()}, {numbers.max()}], allowed is [0, {count - 1}]")
         # Not compiled here: an environment makes its worlds on the host, and compiles what is worth it.
         flags = self.callable_goals(eligible)
-        return start(self.environment, self.network_config, key, jnp.asarray(numbers, jnp.int32), flags)
+        rollout = start(self.environment, self.network_config, key, jnp.asarray(numbers, jnp.int32), flags)
+        return rollout if self._spread is None else place(rollout, self._spread, on_host=self._host is not None)
 
     def callable_goals(self, eligible: Bool[Array | np.ndarray, " goal"] | None) -> Bool[Array, " call"]:
         """The goals that the actor may call, out of those eligible: none without calls, or if not given.
@@ -159,7 +168,29 @@ class Learner:
             rollout: Where the environments are.
             key: Source of the actions and the minibatches.
         """
-        return self._update(state, rollout, self.goal_embeddings, key)
+        return self._update(state, rollout, self.goal_embeddings, self._copied(key))
+
+    def update_purely(
+        self,
+        state: LearnerState,
+        rollout: Rollout,
+        goal_embeddings: Float[Array, "goal goal_width"],
+        key: Key[Array, ""],
+    ) -> tuple[LearnerState, Rollout, Update]:
+        """`update` as a pure function, to be part of a larger program; the environments must step inside of it."""
+        return self._run_update(state, rollout, goal_embeddings, key)
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the environments step on the host, outside compiled programs."""
+        return self._host is not None
+
+    def load(self) -> dict[str, float]:
+        """How busy the host and the network's device were in the rollouts since the last call; see `HostCollector`.
+
+        Empty where the environments step inside the compiled program.
+        """
+        return {} if self._host is None else self._host.load()
 
     def to_dict(self, state: LearnerState) -> dict[str, Any]:
         """The learner's state as nested dictionaries of NumPy arrays, for checkpoints."""
@@ -196,7 +227,11 @@ class Learner:
             restored.append(jnp.array(array))
         if len(restored) != len(jax.tree.leaves(nested)):
             raise ValueError(f"the state has {len(jax.tree.leaves(nested))} arrays, expected {len(restored)}")
-        return jax.tree.unflatten(jax.tree.structure(template), restored)
+        return self._copied(jax.tree.unflatten(jax.tree.structure(template), restored))
+
+    def _copied(self, tree: Any) -> Any:
+        """The same on every device."""
+        return tree if self._spread is None else self._spread.put(tree, self._spread.copies)
 
     def _make_state(self, key: Key[Array, ""]) -> LearnerState:
         environment = self.environment
@@ -247,7 +282,7 @@ class Learner:
         ]
 
         def learn(state: LearnerState, part: Int[Array, " part"]) -> tuple[LearnerState, dict[str, Array]]:
-            return self.learn(state, take(batch, part), goal_embeddings, reference)
+            return self.learn(state, self._taken(batch, part), goal_embeddings, reference)
 
         state, parts = jax.lax.scan(learn, state, jnp.concatenate(orders))
         first_ratio_error = parts.pop("ratio_error")[0]
@@ -261,18 +296,29 @@ class Learner:
             # Actions go beyond the end, where nothing is counted.
             goal = experience.choice - self.environment.num_actions
             calls = calls.at[jnp.where(goal < 0, self.num_calls, goal)].add(1, mode="drop")
-        return state, Update(metrics, experience.done, experience.outcome.success, calls)
+        update = Update(metrics, experience.done, experience.outcome.success, calls)
+        # Every process needs them whole.
+        return (state, update) if self._spread is None else self._spread.keep((state, update), self._spread.copies)
+
+    def _taken(self, batch: Batch, part: Int[Array, " part"]) -> Batch:
+        """The experience of some environments, dealt out to the devices anew."""
+        taken = take(batch, part)
+        if (spread := self._spread) is None:
+            return taken
+        return spread.keep(taken._replace(goals=None), spread.axis(2))._replace(
+            goals=spread.keep(taken.goals, spread.axis())
+        )
 
     def learn(
         self,
         state: LearnerState,
-        batch: Any,
+        batch: Batch,
         goal_embeddings: Float[Array, "goal goal_width"],
         reference: Float[Array, " choice"],
     ) -> tuple[LearnerState, dict[str, Array]]:
         """One step of the optimiser on one minibatch; pure."""
         slope = jax.value_and_grad(loss, has_aux=True)
-        (_, means), gradient = slope(state.network, batch, goal_embeddings, reference, self.ppo)
+        (_, means), gradient = slope(state.network, batch, goal_embeddings, reference, self.ppo, self._spread)
         change, optimiser = self._optimiser.update(gradient, state.optimiser)
         network = optax.apply_updates(state.network, change)  # pyright: ignore[reportArgumentType]
         means["gradient_norm"] = jnp.sqrt(sum(jnp.vdot(g, g) for g in jax.tree.leaves(gradient)))

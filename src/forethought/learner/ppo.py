@@ -12,6 +12,7 @@ from forethought.learner.gae import advantages
 from forethought.learner.network import ActorCritic, Conditioning
 from forethought.learner.rollout import Experience
 from forethought.learner.subroutines import CALL_STEPS, Calls, divergence, entropy, log_policy
+from forethought.sharding import Spread, in_parts
 
 
 class Batch(NamedTuple):
@@ -112,17 +113,20 @@ def loss(
     goal_embeddings: Float[Array, "goal goal_width"],
     reference: Float[Array, " choice"],
     config: PPOConfig,
+    spread: Spread | None = None,
 ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
     """The loss on one minibatch, and means over its decisions by name.
 
     The actor learns from decisions outside calls, the critic from every step (C.4). The penalty on the divergence
-    from the reference distribution is the entropy bonus, up to a constant, where nothing can be called.
+    from the reference distribution is the entropy bonus, up to a constant, where nothing can be called. With `spread`
+    each device evaluates the network on its own environments.
     """
     calls = batch.calls
     assigned = jnp.broadcast_to(batch.goals, batch.choice.shape)
     told = Conditioning(assigned, calls.active(assigned), calls.remaining.astype(jnp.float32) / CALL_STEPS)
     terms = network.goal_tables(goal_embeddings).at(told)
-    logits, value = network.window(batch.observation, terms, batch.memory, batch.age)
+    window = network.window if spread is None else in_parts(network.window, spread, (2, 2, 2, 2), (2, 2))
+    logits, value = window(batch.observation, terms, batch.memory, batch.age)
     log_probs = log_policy(logits, reference)
     log_prob = jnp.take_along_axis(log_probs, batch.choice[..., None], axis=-1)[..., 0]
     outside = ~calls.inside

@@ -1,0 +1,300 @@
+"""One run over several devices and processes gives the numbers of one device. All in processes of their own."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from forethought import checkpoint
+from forethought.rundir import WALL_TIME_FIELDS, RunDirectory
+
+TWO_DEVICES = "--xla_force_host_platform_device_count=2 --xla_backend_optimization_level=0"
+
+
+TINY = """
+[tasks]
+domain = "toy"
+goals_per_iteration = 4
+[environment]
+envs_per_goal = 2
+steps_per_iteration = 8
+episode_limit = 5
+[ppo]
+rollout_length = 4
+window = 2
+minibatches = 2
+[network]
+cell_embedding = 4
+cell_features = 4
+convolutions = 1
+channels = 4
+feature_units = 8
+observation_units = 8
+fuse_units = 8
+width = 8
+blocks = 1
+heads = 2
+memory = 3
+feedforward = 8
+head_units = 8
+head_layers = 1
+[curriculum]
+warmup = 1
+[evaluation]
+every = 2
+episodes = 3
+num_envs = 7
+chunk = 4
+"""
+
+
+def python(script, *arguments, flags=TWO_DEVICES):
+    environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+UPDATES = """
+import jax, numpy as np
+from forethought.learner import Learner, NetworkConfig, PPOConfig
+from forethought.sharding import Spread
+from forethought.toy import ToyEnvironment
+
+SIZES = dict(cell_embedding=4, cell_features=4, convolutions=1, channels=4, feature_units=8, observation_units=8,
+             fuse_units=8, width=8, blocks=1, heads=2, memory=3, feedforward=8, head_units=8, head_layers=1)
+
+compiled = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, *_, **__: compiled.append(event) if "backend_compile" in event else None)
+
+def play(spread):
+    environment = ToyEnvironment(8, episode_limit=5)
+    ppo = PPOConfig(rollout_length=4, window=2, minibatches=2, value_clip=10.0)
+    learner = Learner(environment, np.eye(9, 12, dtype=np.float32), NetworkConfig(**SIZES), ppo, subroutines=True,
+                      spread=spread)
+    state = learner.init(jax.random.key(0))
+    updates = []
+    for number in range(4):
+        if number % 2 == 0:
+            rollout = learner.begin(jax.random.key(number), np.arange(8), np.ones(9, bool))
+        state, rollout, update = learner.update(state, rollout, jax.random.key(number))
+        updates.append(jax.device_get(update))
+        if number == 0:
+            first = jax.device_get(state.optimiser[1][0].mu)
+        if number == 1:
+            compiled.clear()
+    assert not compiled, compiled
+    return state, rollout, updates, first
+
+def apart(a, b):
+    a, b = (np.concatenate([np.ravel(leaf).astype(np.float64) for leaf in jax.tree.leaves(x)]) for x in (a, b))
+    return np.linalg.norm(a - b) / np.linalg.norm(a)
+
+(state, rollout, updates, first), (state2, rollout2, updates2, first2) = (
+    play(spread) for spread in (None, Spread(tuple(jax.devices()))))
+assert len(rollout2.hidden.sharding.device_set) == 2
+assert rollout2.hidden.sharding.shard_shape(rollout2.hidden.shape)[2] == 4
+assert rollout2.environment.world.tiles.addressable_shards[0].data.shape[0] == 4
+assert sum(update.done.sum() for update in updates) > 8
+for one, two in zip(updates, updates2):
+    np.testing.assert_array_equal(one.done, two.done)
+    np.testing.assert_array_equal(one.success, two.success)
+    np.testing.assert_array_equal(one.calls, two.calls)
+# Adam's first moment after an update is made of the gradients.
+assert apart(first, first2) < 1e-6, apart(first, first2)
+assert apart(jax.device_get(state.network), jax.device_get(state2.network)) < 1e-6
+for leaf in jax.tree.leaves(state2):
+    copies = [np.asarray(shard.data) for shard in leaf.addressable_shards]
+    assert len(copies) == 2 and copies[0].tobytes() == copies[1].tobytes()
+
+try:
+    Learner(ToyEnvironment(6), np.eye(9), NetworkConfig(**SIZES), PPOConfig(rollout_length=4, window=2, minibatches=2),
+            spread=Spread(tuple(jax.devices())))
+except ValueError as error:
+    assert "2 devices, but their number must divide the 3 environments of a minibatch" in str(error), error
+else:
+    raise AssertionError("3 environments on 2 devices")
+"""
+
+
+def test_two_devices_learn_what_one_learns():
+    python(UPDATES)
+
+
+TRAIN = """
+import os, signal, sys
+from forethought.config import load_config
+from forethought.progress import SilentReporter
+from forethought.training import train
+
+class Stop(SilentReporter):
+    def iteration(self, row, top):
+        if row["iteration"] == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+config = load_config(sys.argv[1], overrides={"iterations": 4})
+path, devices = sys.argv[2], [int(number) for number in sys.argv[3:]]
+for number in devices:
+    resume = number != devices[0]
+    train(config, path, resume=resume, reporter=SilentReporter() if resume or len(devices) == 1 else Stop(),
+          devices=number)
+"""
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """A run on one device."""
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "tiny.toml").write_text(TINY)
+    python(TRAIN, folder / "tiny.toml", folder / "alone", 1)
+    return folder / "alone"
+
+
+def assert_same_run(path, expected):
+    """The same goals, episodes and evaluations; what the learner computes up to rounding."""
+    ours, theirs = RunDirectory(path), RunDirectory(expected)
+    for rows, others in ((ours.evaluations(), theirs.evaluations()), (ours.curriculum(), theirs.curriculum())):
+        assert len(rows)
+        assert rows.equals(others)
+    rows, others = (run.metrics().drop(WALL_TIME_FIELDS, strict=False).to_numpy() for run in (ours, theirs))
+    assert len(rows) == 4
+    np.testing.assert_allclose(rows, others, rtol=1e-4, atol=1e-5)
+    saved, other = (checkpoint.load_latest(run.checkpoints) for run in (ours, theirs))
+    assert saved.iteration == other.iteration == 4
+    flat, expected = (checkpoint._flatten(found.arrays["learner"]["network"]) for found in (saved, other))
+    for name, value in flat.items():
+        np.testing.assert_allclose(value, expected[name], rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+def test_a_run_goes_on_with_another_number_of_devices(alone, tmp_path):
+    python(TRAIN, alone.parent / "tiny.toml", tmp_path / "run", 2, 1)
+    assert_same_run(tmp_path / "run", alone)
+    meta = RunDirectory(tmp_path / "run").meta
+    assert meta["device"] == "cpu (2 devices)"
+    assert meta["continued"][0]["iteration"] == 2
+    assert "devices" not in meta["continued"][0]["device"]
+
+
+MAIN = "import sys; from forethought.cli import main; sys.exit(main())"
+
+
+def together(*arguments, count=2):
+    """The results of a command in processes that find each other."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_backend_optimization_level=0"}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", MAIN, *map(str, arguments), "--processes", str(count),
+             "--process", str(number), "--coordinator", f"127.0.0.1:{port}"],
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for number in range(count)
+    ]  # fmt: skip
+    try:
+        return [(*process.communicate(timeout=1200), process.returncode) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+
+
+def test_two_processes_are_one_run(alone, tmp_path):
+    results = together("train", alone.parent / "tiny.toml", "--iterations", 4, "--out", tmp_path / "run")
+    assert [code for *_, code in results] == [0, 0], results
+    assert_same_run(tmp_path / "run", alone)
+    # The second process says nothing of the course of the run.
+    assert "iteration" in results[0][1]
+    assert "iteration" not in results[1][1]
+
+
+SEEDS = """
+import jax, numpy as np
+from forethought.learner import Learner, NetworkConfig, PPOConfig
+from forethought.learner.seeds import SeededLearners
+from forethought.toy import ToyEnvironment
+
+SIZES = dict(cell_embedding=4, cell_features=4, convolutions=1, channels=4, feature_units=8, observation_units=8,
+             fuse_units=8, width=8, blocks=1, heads=2, memory=3, feedforward=8, head_units=8, head_layers=1)
+ppo = PPOConfig(rollout_length=4, window=2, minibatches=2)
+learner = Learner(ToyEnvironment(4, episode_limit=5), np.eye(9, 12, dtype=np.float32), NetworkConfig(**SIZES), ppo)
+keys = jax.vmap(jax.random.key)(np.arange(2))
+goals = np.arange(8).reshape(2, 4)
+both = SeededLearners(learner, 2, jax.devices())
+state, rollout = both.init(keys), both.begin(keys, goals)
+for number in range(2):
+    state, rollout, update = both.update(state, rollout, jax.vmap(jax.random.fold_in, (0, None))(keys, number))
+text = both._update.lower(state, rollout, both._embeddings, jax.device_put(keys, both._spread)).compile().as_text()
+assert not any(word in text for word in ("all-reduce", "all-gather", "all-to-all", "collective-permute"))
+for seed in range(2):
+    alone, its = learner.init(keys[seed]), learner.begin(keys[seed], goals[seed])
+    for number in range(2):
+        alone, its, expected = learner.update(alone, its, jax.random.fold_in(keys[seed], number))
+    got = both.of_seed((state, rollout.hidden, update), seed)
+    assert all(leaf.devices() == {jax.devices()[seed]} for leaf in jax.tree.leaves(got))
+    for one, other in zip(jax.tree.leaves(got), jax.tree.leaves((alone, its.hidden, expected)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+for count, devices in ((3, 2), (0, 1)):
+    try:
+        SeededLearners(learner, count, jax.devices()[:devices])
+    except ValueError as error:
+        assert f"must divide that of the {count} seeds" in str(error), error
+    else:
+        raise AssertionError(count)
+"""
+
+
+def test_seeds_side_by_side_learn_what_each_learns_alone_and_send_nothing():
+    python(SEEDS)
+
+
+ENGINE = """
+import jax, numpy as np
+from forethought.craftax.engine import EngineEnvironment
+from forethought.learner import Learner, NetworkConfig, PPOConfig
+from forethought.parts import DeviceParts, Lanes
+from forethought.sharding import Spread
+
+SIZES = dict(cell_embedding=2, cell_features=2, convolutions=0, channels=2, feature_units=4, observation_units=8,
+             fuse_units=8, width=4, blocks=1, heads=1, memory=2, feedforward=4, head_units=4, head_layers=1)
+IDS = ("have_1_wood", "see_diamond")
+spread = Spread(tuple(jax.devices()))
+
+def part(envs):
+    return EngineEnvironment(envs, IDS, episode_limit=3, threads=1)
+
+results = []
+for environment, options in (
+    (part(8), {"host_loop": True}),
+    (DeviceParts(part, 8, spread), {"spread": spread}),
+    (Lanes(part, 8), {"host_loop": True}),
+    (Lanes(part, 8, spread), {"host_loop": True, "spread": spread}),
+):
+    ppo = PPOConfig(rollout_length=4, window=4, minibatches=1)
+    learner = Learner(environment, np.eye(2, dtype=np.float32), NetworkConfig(**SIZES), ppo, **options)
+    state, rollout = learner.init(jax.random.key(0)), learner.begin(jax.random.key(1), np.arange(8) % 2)
+    for number in range(2):
+        state, rollout, update = learner.update(state, rollout, jax.random.key(number))
+    counts = {name: float(value) for name, value in environment.metrics(rollout.environment).items()}
+    results.append((jax.device_get((update.done, rollout.observation, rollout.hidden, state)), counts))
+    load = learner.load()
+    assert set(load) == ({"stepping_share", "acting_share"} if options.get("host_loop") else set()), load
+    assert all(0 < share <= 1 for share in load.values()), load
+(expected, counts), *others = results
+assert counts["episodes"] == 16 and counts["steps"] == 64, counts
+for got, its_counts in others:
+    assert its_counts == counts
+    for one, other in zip(*map(jax.tree.leaves, (got, expected)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+"""
+
+
+def test_the_engine_plays_the_same_in_parts_on_devices_and_in_lanes():
+    pytest.importorskip("craftax_native")
+    python(ENGINE)
