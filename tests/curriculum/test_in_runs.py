@@ -96,3 +96,18 @@ def test_a_run_that_was_stopped_goes_on_exactly(method, judged, tmp_path):
     whole, cut = (RunDirectory(tmp_path / name) for name in ("whole", "cut"))
     assert_frame_equal(whole.curriculum(), cut.curriculum(), check_exact=True)
     assert "interestingness" in whole.meta["hashes"]
+
+
+def test_a_suite_names_the_methods_of_others(judged, tmp_path):
+    from forethought.experiments.suites import load_suite
+
+    suite = tmp_path / "others.toml"
+    suite.write_text(
+        f"[settings.laptop]\ninterestingness = {judged!r}\n[[blocks]]\nover = 'uniform'\n"
+        f"methods = {['alp', *OTHERS]}\nseeds = [0, 1]\n",
+        encoding="utf-8",
+    )
+    runs = load_suite(suite, "laptop").runs
+    assert [run.method for run in runs] == ["alp", *OTHERS] * 2
+    assert len({run.directory for run in runs}) == 12
+    assert all(run.config.interestingness == judged for run in runs)
