@@ -8,11 +8,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from forethought.craftax import CraftaxEnvironment, Goal, load_goals
+import forethought
+from forethought.cli import run
+from forethought.config import load_config
+from forethought.craftax import CraftaxEnvironment, Goal, goals, load_goals
 from forethought.craftax.goal_table import _BLOCKS as ENGINE_BLOCKS
 from forethought.craftax.judge import check_predicate, make_judge
-from forethought.craftax.own_goals import checked, chosen_goals, engine_rows, with_own
+from forethought.craftax.own_goals import checked, chosen_goals, digest, engine_rows, with_own
 from forethought.craftax.success import _BLOCKS as JAX_BLOCKS
+from forethought.domains import choose_backend, load_domain
+from forethought.embeddings import Embeddings
+from forethought.graphs import LearningConnectivity
+from forethought.progress import SilentReporter
+from forethought.rundir import RunDirectory
+from forethought.training import train
 
 FILE = """
 from forethought.craftax import Goal
@@ -187,6 +196,102 @@ def test_a_predicate_is_judged_before_the_restart_and_at_the_start():
     np.testing.assert_array_equal(episode.goal[:1], [0])
     assert state.game.inventory.wood[0] == 0
     assert float(env.metrics(state)["successes_at_start"]) == 1
+
+
+def own_config(file, **changes):
+    plain = {"tasks.own_goals": str(file), "method": "alp", "evaluation.goals": (), "tasks.target": None}
+    return load_config("laptop", overrides=plain | changes)
+
+
+@pytest.fixture
+def vectors(file, tmp_path):
+    """Goal vectors for the benchmark and one's own."""
+    texts = with_own(load_goals(file)).texts
+    path = tmp_path / "vectors.npz"
+    Embeddings("made up", texts, np.eye(len(texts), dtype=np.float32)).save(path)
+    return str(path)
+
+
+def test_a_run_can_train_on_them_with_vectors_and_without_graphs(file, vectors, capsys):
+    chosen = {"tasks.goals": ("have_3_wood", "stocked_up", "have_4_wood"), "embeddings": vectors}
+    config = choose_backend(own_config(file, **chosen))
+    domain = load_domain(config)
+    assert domain.tasks.ids == chosen["tasks.goals"]
+    assert domain.connectivity is domain.feasibility is None
+    assert domain.goal_embeddings.argmax(1).tolist() == [256, 257, goals().index("have_4_wood")]
+    assert config.environment.backend == "jax"
+    assert "goal 'stocked_up' has a predicate, which the fast engine cannot judge" in capsys.readouterr().err
+
+
+def test_goals_told_by_their_id_are_played_by_the_engine(file, vectors, capsys):
+    pytest.importorskip("craftax_native")
+    config = own_config(file, **{"tasks.goals": ("have_3_wood", "have_4_wood"), "embeddings": vectors})
+    assert choose_backend(config).environment.backend == "engine"
+    environment = load_domain(config).make_environment(2)
+    assert environment.goal_ids == ("have_3_wood", "have_4_wood")
+    assert environment.on_host
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"method": "alp+d"}, "connectivity: shipped given, but 'have_3_wood' is a goal of your own, .*judge plan DIR"),
+        ({"method": "alp+f"}, "feasibility: shipped given, but 'have_3_wood' is a goal of your own"),
+        ({}, "hold no vector for the texts of have_3_wood"),
+        ({"environment.backend": "engine", "tasks.goals": ("stocked_up",)}, "has a predicate, which the fast engine"),
+        ({"tasks.own_goals": "nowhere.py"}, "tasks.own_goals: nowhere.py: no such file of goals"),
+        ({"tasks.domain": "toy", "tasks.goals": ()}, "are Craftax's"),
+    ],
+)
+def test_what_a_run_lacks_for_them_is_named(file, changes, message):
+    chosen = {"tasks.goals": ("have_3_wood", "have_4_wood")}
+    with pytest.raises(ValueError, match=message):
+        load_domain(own_config(file, **(chosen | changes)))
+
+
+def test_graphs_judged_for_them_are_taken(file, vectors, tmp_path):
+    ids = ("have_3_wood", "have_4_wood")
+    LearningConnectivity.from_weights(ids, np.array([[0, 0.5], [0, 0]])).save(tmp_path / "c.json")
+    changes = {"tasks.goals": ids, "embeddings": vectors}
+    domain = load_domain(own_config(file, method="alp+d", connectivity=str(tmp_path / "c.json"), **changes))
+    assert domain.connectivity.weights[0, 1] == 0.5
+    assert domain.feasibility is None
+
+
+def test_commands_take_them_beside_the_benchmark(file, capsys):
+    assert run(["goals", "stocked", "--own-goals", str(file)]) == 0
+    assert "1 of 258 goals" in capsys.readouterr().out
+    assert run(["judge", "plan", "--own-goals", str(file)]) == 0
+    assert capsys.readouterr().out.startswith("258 tasks, learner primitive")
+    file.write_text(FILE.replace("&", "and"), encoding="utf-8")
+    for arguments in (["goals", "--own-goals", str(file)], ["goals", "--toy", "--own-goals", str(file)]):
+        assert run(arguments) == 2
+        assert "error: " in capsys.readouterr().err
+    for arguments in (["embed", "--model", "x", "--tasks", "t.json"], ["judge", "plan", "--tasks", "t.json"]):
+        assert run([*arguments, "--own-goals", str(file)]) == 2
+        assert "--own-goals" in capsys.readouterr().err
+
+
+@pytest.mark.craftax
+@pytest.mark.slow
+def test_a_run_trains_and_is_evaluated_on_them(file, vectors, tmp_path):
+    config = own_config(
+        file,
+        **{"tasks.goals": ("have_3_wood", "stocked_up"), "embeddings": vectors, "iterations": 1},
+        **{"tasks.goals_per_iteration": 2, "environment.envs_per_goal": 2},
+        **{"environment.steps_per_iteration": 16, "ppo.rollout_length": 16, "ppo.window": 8, "ppo.minibatches": 1},
+        **{"network.convolutions": 0, "environment.episode_limit": 12, "environment.pool_size": 4},
+        **{"evaluation.episodes": 2, "evaluation.num_envs": 4, "evaluation.chunk": 16},
+    )
+    result = train(config, tmp_path / "run", reporter=SilentReporter())
+    assert result.evaluation.goals == ("have_3_wood", "stocked_up")
+    assert RunDirectory(tmp_path / "run").meta["hashes"]["own_goals"] == digest(file)
+    found = forethought.evaluate(forethought.load_policy(tmp_path / "run"), episodes=2, num_envs=4, chunk=16)
+    np.testing.assert_array_equal(found.successes, result.evaluation.successes)
+    file.write_text(FILE + "# changed", encoding="utf-8")
+    with pytest.raises(ValueError, match="own_goals changed since"):
+        train(config, tmp_path / "run", resume=True, reporter=SilentReporter())
 
 
 def test_reading_goals_takes_no_jax(file):

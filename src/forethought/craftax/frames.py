@@ -48,7 +48,9 @@ _ARMOUR = ("helmet", "chestplate", "pants", "boots")
 _DIRECTIONS = ("player-left", "player-right", "player-up", "player-down")
 
 
-def draw(cells: UInt8[np.ndarray, "9 11 8"], features: Float[np.ndarray, "51"], *lines: str) -> Image.Image:
+def draw(
+    cells: UInt8[np.ndarray, "row column channel"], features: Float[np.ndarray, " feature"], *lines: str
+) -> Image.Image:
     """Draw one observation: the cells in view, what the player has, and lines of text.
 
     Projectiles point upwards wherever they fly, as an observation does not say.

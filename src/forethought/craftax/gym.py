@@ -136,7 +136,7 @@ class CraftaxGoals(gymnasium.Env[dict[str, np.ndarray], np.int64]):
         self._over = False
         return self._observation(), self._info(False)
 
-    def step(self, action: np.int64) -> tuple[dict[str, np.ndarray], SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: int | np.integer) -> tuple[dict[str, np.ndarray], SupportsFloat, bool, bool, dict[str, Any]]:
         """Act; reward 1 and `terminated` say that the goal is reached, `terminated` also that the player is dead.
 
         Raises:
