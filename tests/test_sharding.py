@@ -5,10 +5,12 @@ import socket
 import subprocess
 import sys
 
+import jax
 import numpy as np
 import pytest
 
 from forethought import checkpoint
+from forethought.cli import run
 from forethought.rundir import WALL_TIME_FIELDS, RunDirectory
 
 TWO_DEVICES = "--xla_force_host_platform_device_count=2 --xla_backend_optimization_level=0"
@@ -298,3 +300,24 @@ for got, its_counts in others:
 def test_the_engine_plays_the_same_in_parts_on_devices_and_in_lanes():
     pytest.importorskip("craftax_native")
     python(ENGINE)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--devices", "0"], "--devices: '0' given; allowed is a whole number from 1 on"),
+        (["--process", "-1"], "--process: '-1' given"),
+        (["--processes", "two"], "--processes: 'two' given"),
+        (
+            ["--processes", "2"],
+            "--processes 2 needs --coordinator HOST:PORT and --process from 0 to 1, got None and None",
+        ),
+        (["--processes", "2", "--process", "2", "--coordinator", "here:1"], "got here:1 and 2"),
+        (["--device", "cpu", "--devices", "1000"], "devices: 1000 given; allowed is 1 to the number of CPUs"),
+    ],
+)
+def test_a_machine_that_cannot_be_is_named(flags, message, capsys, tmp_path):
+    assert len(jax.devices()) < 1000
+    assert run(["train", "toy", "--out", str(tmp_path / "run"), *flags]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
