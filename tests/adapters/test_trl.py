@@ -15,7 +15,7 @@ from accelerate.data_loader import BatchSamplerShard  # noqa: E402
 from datasets import Dataset  # noqa: E402
 from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: E402
 from torch.utils.data import BatchSampler  # noqa: E402
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, TrainerCallback  # noqa: E402
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast  # noqa: E402
 from trl import GRPOConfig, GRPOTrainer, RLOOConfig, RLOOTrainer  # noqa: E402
 from trl.trainer.utils import RepeatSampler  # noqa: E402
 
@@ -177,20 +177,20 @@ def test_other_outcomes_and_missing_ones(tmp_path):
 
 def test_a_resumed_run_draws_what_the_uninterrupted_one_does(tmp_path):
     reward = Recorder()
-    straight = trainer(tmp_path / "straight", reward, max_steps=6)
+    straight = trainer(tmp_path / "straight", reward, max_steps=5)
     straight.train()
 
-    trainer(tmp_path / "stopped", Recorder(), max_steps=4, save_strategy="steps", save_steps=3).train()
-    later = Recorder(counted=3)
-    resumed = trainer(tmp_path / "stopped", later, seed=5, max_steps=6)
-    resumed.train(resume_from_checkpoint=str(tmp_path / "stopped" / "checkpoint-3"))
-    assert later.calls == reward.calls[3:]
-    assert resumed.state.global_step == 6
+    trainer(tmp_path / "stopped", Recorder(), max_steps=3, save_strategy="steps", save_steps=2).train()
+    later = Recorder(counted=2)
+    resumed = trainer(tmp_path / "stopped", later, seed=5, max_steps=5)
+    resumed.train(resume_from_checkpoint=str(tmp_path / "stopped" / "checkpoint-2"))
+    assert later.calls == reward.calls[2:]
+    assert resumed.state.global_step == 5
     mine, its = resumed.curriculum_sampler.state_dict(), straight.curriculum_sampler.state_dict()
     assert all(np.array_equal(mine[name], its[name]) for name in its)
 
-    (tmp_path / "stopped" / "checkpoint-4" / STATE_FILE).unlink()
-    with pytest.raises(ValueError, match=f"checkpoint-4 has no {STATE_FILE}"):
+    (tmp_path / "stopped" / "checkpoint-3" / STATE_FILE).unlink()
+    with pytest.raises(ValueError, match=f"checkpoint-3 has no {STATE_FILE}"):
         trainer(tmp_path / "stopped", Recorder()).train(resume_from_checkpoint=True)
 
 
@@ -251,11 +251,6 @@ def test_rloo_takes_it_too(tmp_path):
     made = trainer(tmp_path, reward, kind=Trainer)
     made.train()
     assert np.array_equal(twin_of(reward).probabilities, made.curriculum.probabilities)
-
-
-class Stop(TrainerCallback):
-    def on_step_end(self, args, state, control, **_):
-        control.should_training_stop = state.global_step >= 3
 
 
 PROGRAM = """

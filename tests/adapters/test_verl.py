@@ -11,6 +11,7 @@ The stand-in has the documented signatures and the order of calls of verl's trai
 
 import io
 import sys
+import warnings
 from dataclasses import dataclass
 from importlib.util import find_spec
 from types import SimpleNamespace
@@ -72,14 +73,15 @@ def stand_in():
 
 
 def real():
-    from tensordict import TensorDict
-    from verl import DataProto
-    from verl.experimental.dataset.sampler import AbstractCurriculumSampler
-    from verl.trainer.main_ppo import create_rl_sampler
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # What verl's imports warn of is verl's own.
+        from omegaconf import OmegaConf
+        from tensordict import TensorDict
+        from verl import DataProto
+        from verl.experimental.dataset.sampler import AbstractCurriculumSampler
+        from verl.trainer.main_ppo import create_rl_sampler
 
     def create(data_config, dataset):
-        from omegaconf import OmegaConf
-
         sys.modules["users_sampler"] = SimpleNamespace(Sampler=data_config["sampler"])  # pyright: ignore
         where = {"class_path": "pkg://users_sampler", "class_name": "Sampler"}
         return create_rl_sampler(OmegaConf.create(data_config | {"sampler": where}), dataset)

@@ -44,8 +44,9 @@ class CurriculumTraining(_Base):
     often drawn when the one before is not yet rewarded. `CurriculumSampler` says what that means.
 
     Checkpoints get a file `curriculum.npz`, and `train(resume_from_checkpoint=...)` goes on from it: estimates, draws
-    and the batch that was drawn ahead. (TRL itself forgets the completions it has generated: if a checkpoint falls
-    amid the steps of one generation batch, its remaining steps are left out.)
+    and the batch that was drawn ahead. TRL itself forgets the completions it has generated: if a checkpoint falls amid
+    the steps of one generation batch, its remaining steps are left out. Epochs are counted anew from there, steps are
+    not.
 
     Args:
         *args: as for the trainer.
