@@ -174,6 +174,7 @@ def assert_same_run(path, expected):
         np.testing.assert_allclose(value, expected[name], rtol=1e-4, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_devices(alone, tmp_path):
     python(TRAIN, alone.parent / "tiny.toml", tmp_path / "run", 2, 1)
     assert_same_run(tmp_path / "run", alone)
@@ -207,6 +208,7 @@ def together(*arguments, count=2):
             process.kill()
 
 
+@pytest.mark.slow
 def test_two_processes_are_one_run(alone, tmp_path):
     results = together("train", alone.parent / "tiny.toml", "--iterations", 4, "--out", tmp_path / "run")
     assert [code for *_, code in results] == [0, 0], results
@@ -252,6 +254,7 @@ for count, devices in ((3, 2), (0, 1)):
 """
 
 
+@pytest.mark.slow
 def test_seeds_side_by_side_learn_what_each_learns_alone_and_send_nothing():
     python(SEEDS)
 
@@ -297,6 +300,7 @@ for got, its_counts in others:
 """
 
 
+@pytest.mark.slow
 def test_the_engine_plays_the_same_in_parts_on_devices_and_in_lanes():
     pytest.importorskip("craftax_native")
     python(ENGINE)
