@@ -33,7 +33,19 @@ from markdown_it import MarkdownIt
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 DATA = {"text", "toml", "json", "jsonl", "csv", "md", "yaml", "bibtex"}
-DIRECTIVES = {"toctree", "autoclass", "autofunction", "automodule", "autodata", "eval-rst", "figure", "include", "note"}
+DIRECTIVES = {
+    "toctree",
+    "autoclass",
+    "autofunction",
+    "automodule",
+    "autodata",
+    "eval-rst",
+    "figure",
+    "image",
+    "include",
+    "note",
+    "raw",
+}
 SHELL_SIGNS = re.compile(r"[|<>&;$`*?~]|\bcd\b|\bexport\b")
 
 
@@ -153,7 +165,10 @@ class Runner:
         from forethought.cli import run
 
         with self._printing() as printed, contextlib.redirect_stderr(io.StringIO()) as complaints:
-            code = run(shlex.split(line.code, comments=True)[1:])
+            try:
+                code = run(shlex.split(line.code, comments=True)[1:])
+            except SystemExit as ended:
+                code = ended.code or 0
         self._require(line, code == 0, f"exit code {code}: {line.code}\n{printed.getvalue()}{complaints.getvalue()}")
         return printed.getvalue()
 

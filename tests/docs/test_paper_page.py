@@ -8,8 +8,8 @@ from page_runner import DOCS, ROOT
 PAGE = (DOCS / "paper.md").read_text(encoding="utf-8")
 LINKS = re.findall(r"\[([^\]]+)\]\(\.\./([^)#]+)\)", PAGE)
 TESTS = [(words, path) for words, path in LINKS if path.startswith("tests/")]
-NOT_OF_THE_PAPER = {"__init__", "segments", "config", "bandit", "interest", "mastery", "replay"}
-"""Modules of the curriculum that hold no formula of the paper."""
+NOT_OF_THE_PAPER = {"__init__", "segments", "config", "bandit", "interest", "mastery", "replay", "seeds"}
+"""Modules that hold nothing of the paper."""
 
 
 def test_every_module_named_is_there():
