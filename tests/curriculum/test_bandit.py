@@ -74,6 +74,14 @@ def test_many_ties_share_equally_and_sum_to_one(count):
             assert probabilities[group].sum() == pytest.approx(wins[group].sum() / 4_000, abs=0.03)
 
 
+def test_beyond_enough_large_changes_nothing_counts():
+    # 400 tasks change by different amounts or not at all, half and half: task i wins if none above it does.
+    changes = np.zeros((400, 2))
+    changes[:, 0] = np.linspace(0.9, 0.1, 400)
+    probabilities = best_probabilities(changes, changes.min(axis=1), changes.max(axis=1))
+    assert probabilities == pytest.approx(0.5 ** np.arange(1, 401), abs=1e-15)
+
+
 def test_buffers_are_the_changes_between_the_observations_kept():
     tasks = TaskSet([Task("a", "x"), Task("b", "y")])
     config = CurriculumConfig(warmup=0, max_observations=3, exploration=0.0)

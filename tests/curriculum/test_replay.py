@@ -44,6 +44,20 @@ def test_ties_are_the_mean_over_all_ways_to_break_them(levels, temperature):
     assert found.sum() == pytest.approx(np.sum((1 / np.arange(1, scores.size + 1)) ** (1 / temperature)))
 
 
+@pytest.mark.parametrize("levels", [3, 40, 10**6])
+def test_with_many_tasks_only_what_rounding_hides_differs(levels):
+    rng = np.random.default_rng(levels)
+    scores = rng.integers(0, levels, 600) / levels
+    found = rank_weights(scores, np.ones(600, bool), 0.1)
+    order = np.argsort(-scores)
+    full = np.arange(1.0, 601) ** -10
+    expected = np.zeros(600)
+    for level in np.unique(scores):
+        expected[scores == level] = full[scores[order] == level].mean()
+    assert np.abs(found - expected).sum() < 2.0**-58
+    assert found.min() > 0
+
+
 def test_nothing_seen_ranks_nothing():
     assert rank_weights(np.ones(3), np.zeros(3, bool), 0.1).tolist() == [0, 0, 0]
 

@@ -9,6 +9,8 @@ them; the first change is from 0). A task never observed counts as no change, wh
 whose episodes never end would else be all that is trained on.
 """
 
+import math
+
 import numpy as np
 from jaxtyping import Float64, Int64
 
@@ -98,6 +100,10 @@ def best_probabilities(
     size = largest.size
     result = np.zeros(size)
     least = max(float(smallest.max()), np.finfo(np.float64).tiny)
+    # Each of the tasks with the largest changes multiplies what is left for smaller ones by 1 - 1 / places or less.
+    enough = math.ceil(_NEGLIGIBLE / math.log1p(-1 / max(changes.shape[1], 2)))
+    if enough < size:
+        least = max(least, float(np.partition(largest, -enough)[-enough]))
     tasks = np.flatnonzero(largest >= least)
     if tasks.size == 0:
         return np.full(size, 1 / size)

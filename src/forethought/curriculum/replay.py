@@ -14,6 +14,8 @@ from jaxtyping import Bool, Float64, Int64
 
 from forethought.curriculum.estimates import Estimates
 
+_LEAST = 2.0**-60
+
 
 class Replay:
     """The two signals of prioritised replay.
@@ -78,8 +80,17 @@ def rank_weights(
     result = np.zeros(scores.size)
     if tasks.size == 0:
         return result
-    tasks = tasks[np.argsort(-scores[tasks])]
     weights = np.arange(1.0, tasks.size + 1) ** (-1 / temperature)
+    # All the weights from some rank on are together less than the rounding of the first: their order does not matter.
+    counted = int(np.count_nonzero(weights > _LEAST / tasks.size))
+    if counted < tasks.size // 2:
+        own = scores[tasks]
+        first = own >= np.partition(own, -counted)[-counted]
+        last = tasks[~first]
+        tasks = tasks[first]
+        result[last] = weights[tasks.size :].sum() / max(last.size, 1)
+        weights = weights[: tasks.size]
+    tasks = tasks[np.argsort(-scores[tasks])]
     ordered = scores[tasks]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     counts = np.diff(starts, append=tasks.size)
