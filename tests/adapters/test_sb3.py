@@ -163,7 +163,6 @@ def test_fixed_environments():
 def test_the_curriculum_is_logged():
     callback = _callback()
     model = _ppo(DummyVecEnv([_make] * ENVS))
-    logged = {}
     model.learn(48, callback=callback, log_interval=None)
     logged = dict(model.logger.name_to_value)
     assert logged["curriculum/iteration"] == 4
