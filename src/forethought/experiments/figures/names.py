@@ -4,8 +4,22 @@ from collections.abc import Iterable, Mapping
 
 from forethought.experiments.suites.schema import UNIFORM
 
-METHODS = ("unif", "target", "i-diff", "alp", "alp+d", "alp+f", "alp+d+f", "perm")
-"""The order of methods: baselines, then the method from its parts to the whole, then its control."""
+METHODS = (
+    "unif",
+    "target",
+    "i-diff",
+    "alp",
+    "alp+d",
+    "alp+f",
+    "alp+d+f",
+    "perm",
+    "learnability",
+    "plr",
+    "mastering-rate",
+    "thompson",
+    "omni",
+)
+"""The order of methods: baselines, the method from its parts to the whole, its control, and the methods of others."""
 
 LEARNERS = {"primitive": "primitive actions", "subroutines": "subroutine calls"}
 
