@@ -78,8 +78,8 @@ METHOD_LINES = {
     "thompson": Line("#117733", (0, (7, 1.2))),
     "omni": Line("#661100", (0, (1, 1))),
 }
-"""Colours of the paper's methods after M. Okabe and K. Ito (2008), a palette for every kind of colour vision, without its
-yellow; of the others after P. Tol (2021)."""
+"""Colours of the paper's methods after M. Okabe and K. Ito (2008), a palette for every kind of colour vision, without
+its yellow; of the others after P. Tol (2021)."""
 
 SERIES_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#882255", "#56b4e9", "#8c8c8c", "#ddcc77", "#332288")
 """For series that are no methods."""
