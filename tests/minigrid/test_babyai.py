@@ -1,5 +1,7 @@
 import csv
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +47,11 @@ def test_both_methods_are_compared_in_tables_and_a_figure(babyai, tmp_path, monk
     assert all(unif == full for unif, full in first)
     assert (tmp_path / "babyai.svg").stat().st_size > 10_000
     assert "success at the end, alp+d+f minus unif, paired: " in capsys.readouterr().out
+    # From the command line, where the folder of the examples comes first on the path.
+    (tmp_path / "babyai.svg").unlink()
+    command = [sys.executable, EXAMPLE, "plot", "--out", tmp_path]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    assert (tmp_path / "babyai.svg").exists()
     before = (tmp_path / "evaluations.csv").read_bytes()
     babyai.main(["compare", "--methods", "unif", "alp+d+f", *flags])
     assert len(calls) == 4

@@ -1,8 +1,9 @@
 """The missions as a Gymnasium environment that takes tasks, made of MiniGrid's BabyAI parts."""
 
 from collections.abc import Callable, Sequence
+from operator import index
 from types import SimpleNamespace
-from typing import Any, SupportsInt
+from typing import Any, SupportsIndex
 
 import numpy as np
 from gymnasium.spaces import Discrete
@@ -26,7 +27,7 @@ from forethought.minigrid.levels import DOOR, FAR_DOOR, LEVELS, Level, Step
 from forethought.tasks import TaskSet
 
 EPISODE_LIMIT = 80
-"""Steps after which an episode ends; the library's bot needs 60 at most, 15 on average."""
+"""Steps after which an episode ends; in 60 episodes of every mission the library's bot needed 50 at most."""
 
 _THINGS: dict[str, Callable[[str], WorldObj]] = {"ball": Ball, "box": Box, "key": Key}
 _WALL = (2, 5, 0)
@@ -59,7 +60,7 @@ class MissionEnv(RoomGridLevel):
     """
 
     def __init__(
-        self, tasks: TaskSet | None = None, task: int = 0, max_steps: int = EPISODE_LIMIT, **kwargs: Any
+        self, tasks: TaskSet | None = None, task: SupportsIndex = 0, max_steps: int = EPISODE_LIMIT, **kwargs: Any
     ) -> None:
         ids = tuple(LEVELS) if tasks is None else tasks.ids
         unknown = [id for id in ids if id not in LEVELS]
@@ -81,15 +82,16 @@ class MissionEnv(RoomGridLevel):
 
     # ------------------------------------------------------------------ what a curriculum needs
 
-    def set_task(self, task: int) -> None:
+    def set_task(self, task: SupportsIndex) -> None:
         """Take another task from the next reset on.
 
         Raises:
             ValueError: there is no task of that number.
         """
-        if not 0 <= task < len(self.levels):
-            raise ValueError(f"task is {task}; allowed: 0 to {len(self.levels) - 1}")
-        self.task = int(task)
+        number = index(task)
+        if not 0 <= number < len(self.levels):
+            raise ValueError(f"task is {number}; allowed: 0 to {len(self.levels) - 1}")
+        self.task = number
 
     # ------------------------------------------------------------------ episodes
 
@@ -99,11 +101,11 @@ class MissionEnv(RoomGridLevel):
         observation, info = super().reset(seed=seed, options=options)
         return observation, info
 
-    def step(self, action: SupportsInt) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+    def step(self, action: SupportsIndex) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Act; `info["is_success"]` says whether the mission is accomplished."""
         self._touched = self.front_pos.tolist()
         self._laden = self.carrying is not None
-        observation, reward, terminated, truncated, info = super().step(int(action))
+        observation, reward, terminated, truncated, info = super().step(index(action))
         success = terminated and float(reward) > 0
         return observation, float(success), terminated, truncated and not terminated, {**info, "is_success": success}
 
