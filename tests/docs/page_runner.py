@@ -33,19 +33,7 @@ from markdown_it import MarkdownIt
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 DATA = {"text", "toml", "json", "jsonl", "csv", "md", "yaml", "bibtex"}
-DIRECTIVES = {
-    "toctree",
-    "autoclass",
-    "autofunction",
-    "automodule",
-    "autodata",
-    "eval-rst",
-    "figure",
-    "image",
-    "include",
-    "note",
-    "raw",
-}
+DIRECTIVES = {"toctree", "eval-rst", "figure", "image", "include", "note", "raw"}
 SHELL_SIGNS = re.compile(r"[|<>&;$`*?~]|\bcd\b|\bexport\b")
 
 
