@@ -101,7 +101,11 @@ def spread_over(local: Sequence[Any]) -> Spread | None:
     found: list[Any] = []
     for process in range(jax.process_count()):
         found += [device for device in jax.devices(backend) if device.process_index == process][: len(local)]
-    return Spread(tuple(found))
+    spread = Spread(tuple(found))
+    if jax.process_count() > 1:
+        # The processes connect now, while they are in step: later one may compile for longer than the others wait.
+        jax.block_until_ready(jax.jit(jnp.sum)(spread.put(np.zeros(spread.count, np.float32), spread.axis())))
+    return spread
 
 
 def local_rows(array: Array) -> np.ndarray:
