@@ -1,4 +1,6 @@
 import dataclasses
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -316,3 +318,10 @@ def test_other_methods_and_missing_graphs_are_refused():
         fx.init(tasks, method="alp+d")
     with pytest.raises(ValueError, match="weights"):
         fx.init(tasks, weights=np.zeros(SIZE))
+
+
+def test_the_example_reaches_the_last_link_only_by_foresight():
+    example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "jax_loop.py"))
+    results = example["compare"](methods=("unif", "alp+d+f"), runs=2)
+    assert results["unif"][0][:, -1].max() < 0.1
+    assert results["alp+d+f"][0][:, -1].min() > 0.9

@@ -1,8 +1,9 @@
 """TRL's GRPOTrainer with a tiny randomly initialised model and a tokenizer made here; nothing is downloaded."""
 
+import runpy
 import subprocess
 import sys
-import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -242,6 +243,14 @@ def test_other_trainers_are_refused(tmp_path):
         Mixed(curriculum=Curriculum(TASKS))
 
 
+def test_the_example_goes_on_from_its_checkpoint(tmp_path):
+    example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "trl_grpo.py"))
+    curriculum = example["train"](tmp_path, steps=6)
+    assert curriculum.iteration == 6
+    assert curriculum.success_rate.max() > 0
+    assert {path.name for path in tmp_path.iterdir()} == {"checkpoint-3", "checkpoint-6"}
+
+
 @pytest.mark.slow
 def test_rloo_takes_it_too(tmp_path):
     class Trainer(CurriculumTraining, RLOOTrainer):
@@ -254,15 +263,12 @@ def test_rloo_takes_it_too(tmp_path):
 
 
 PROGRAM = """
-import json, sys
+import json, os, sys
 import numpy as np
-from forethought import Curriculum, CurriculumConfig
-from tests.adapters.test_trl import TASKS, Recorder, trainer
+sys.path.insert(0, sys.argv[3])
+from test_trl import TASKS, Curriculum, CurriculumConfig, Recorder, trainer
 
-out, seeds = sys.argv[1], json.loads(sys.argv[2])
-import torch.distributed as dist
-import os
-rank = int(os.environ["RANK"])
+out, seeds, rank = sys.argv[1], json.loads(sys.argv[2]), int(os.environ["RANK"])
 reward = Recorder()
 curriculum = Curriculum(TASKS, method="alp", seed=seeds[rank], config=CurriculumConfig(warmup=2))
 made = trainer(out, reward, curriculum=curriculum, gradient_accumulation_steps=2, max_steps=4)
@@ -275,11 +281,10 @@ np.savez(f"{out}/rank-{rank}.npz", calls=np.array(reward.calls), **state)
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [[0, 0], [0, 1]])
 def test_two_processes_share_draws_and_rewards(tmp_path, seeds):
-    (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM))
+    (tmp_path / "program.py").write_text(PROGRAM.strip())
     command = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=29571", str(tmp_path / "program.py")]
-    done = subprocess.run(
-        [sys.executable, *command, str(tmp_path), str(seeds)], capture_output=True, text=True, timeout=900, cwd="."
-    )
+    given = [str(tmp_path), str(seeds), str(Path(__file__).parent)]
+    done = subprocess.run([sys.executable, *command, *given], capture_output=True, text=True, timeout=900)
     if seeds == [0, 1]:
         assert done.returncode != 0
         assert "the processes have different curricula" in done.stderr

@@ -3,8 +3,8 @@
 verl up to 0.7.1 has the interface and wants an older NumPy than this project, so that no environment of this project
 can have both by plain `pip install`. Its sampler and its batches need no GPU and work with a newer NumPy all the same:
 
-    pip install --no-deps verl==0.7.1 tensordict==0.10.0 torchdata omegaconf antlr4-python3-runtime==4.9.3 pyvers \
-        hydra-core codetiming ray
+    pip install --no-deps verl==0.7.1 tensordict==0.10.0 peft
+    pip install pyvers hydra-core codetiming ray aiohttp torchdata
 
 The stand-in has the documented signatures and the order of calls of verl's trainer (`RayPPOTrainer.fit`).
 """
