@@ -113,14 +113,19 @@ def test_on_a_cluster_runs_share_a_gpu_and_its_memory(runs, sweep, tmp_path, mon
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     head = ["start", "--head", "--block", "--include-dashboard=false", f"--port={address.partition(':')[2]}"]
     program = [sys.executable, "-m", "ray.scripts.scripts", *head, "--num-cpus=2", "--num-gpus=1"]
-    with open(tmp_path / "cluster", "wb") as said:
-        cluster = subprocess.Popen(program, stdout=said, stderr=said, start_new_session=True)
+    said = tmp_path / "cluster"
+    for _ in range(4):  # Ray gives its processes half a minute to start, which is too little on a busy machine.
+        with open(said, "wb") as file:
+            cluster = subprocess.Popen(program, stdout=file, stderr=file, start_new_session=True)
+        until(lambda process=cluster: b"Ray runtime started" in said.read_bytes() or process.poll() is not None)
+        if cluster.poll() is None:
+            break
     try:
-        until(lambda: b"Ray runtime started" in (tmp_path / "cluster").read_bytes())
         flags = ("--address", address, "--runs-per-gpu", "2", "--only", "alp,unif")
-        assert sweep(*flags).wait(900) == 0, (tmp_path / "said").read_text()
+        assert sweep(*flags).wait(900) == 0, said.read_text() + (tmp_path / "said").read_text()
     finally:
-        os.killpg(cluster.pid, signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(cluster.pid, signal.SIGTERM)
         cluster.wait()
     for run in runs[:2]:
         first = log_path(run.path).read_text().splitlines()[0]
