@@ -52,7 +52,8 @@ def measure(options: argparse.Namespace, count: int) -> tuple[float, float]:
         )
         for number in range(count)
     ]
-    reports = [json.loads(process.communicate()[0]) for process in started]
+    # Libraries may print, too.
+    reports = [json.loads(process.communicate()[0].splitlines()[-1]) for process in started]
     return max(wall for wall, _ in reports), sum(busy for _, busy in reports)
 
 
