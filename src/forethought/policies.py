@@ -213,8 +213,8 @@ class RandomPolicy:
         self.num_actions = num_actions
 
     def __call__(
-        self, observation: Observation, goal: GoalBatch, memory: None, key: Key[Array, " env"]
-    ) -> tuple[Int[Array, " env"], None]:
+        self, observation: Any, goal: Any, memory: Any, key: Key[Array, " env"]
+    ) -> tuple[Int[Array, " env"], Any]:
         """Draw an action in each environment."""
         draw = jax.vmap(lambda one: jax.random.randint(one, (), 0, self.num_actions, jnp.int32))
         return draw(key), memory
