@@ -111,6 +111,9 @@ def test_on_a_cluster_runs_share_a_gpu_and_its_memory(runs, sweep, tmp_path, mon
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv(
+        "RAY_AUTH_MODE", "disabled"
+    )  # Unset, only clusters that `auto` finds are shown the user's token.
     head = ["start", "--head", "--block", "--include-dashboard=false", f"--port={address.partition(':')[2]}"]
     program = [sys.executable, "-m", "ray.scripts.scripts", *head, "--num-cpus=2", "--num-gpus=1"]
     said = tmp_path / "cluster"

@@ -154,7 +154,8 @@ def _cluster(options: RayOptions) -> Iterator[Any]:
     try:
         ray.init(options.address, **settings)
     except ConnectionError as error:
-        raise ConfigError(f"address: {options.address!r} given, but no Ray cluster answers there: {error}") from error
+        hint = "one that asks for a token needs RAY_AUTH_MODE=token"
+        raise ConfigError(f"address: {options.address!r} given, but no Ray cluster answers there ({hint})") from error
     try:
         yield ray
     finally:
