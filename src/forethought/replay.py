@@ -149,7 +149,7 @@ def animate(recording: Recording, loaded: LoadedRun, path: str | Path, fps: floa
 def _doing(recording: Recording, step: Mapping[str, Any], names: Sequence[str]) -> str:
     if step["calls"] is not None:
         return f"calls {step['calls']}"
-    doing = names[step["action"]]
+    doing = str(names[step["action"]])
     return f"{doing}, for {step['pursuing']} ({step['remaining']} left)" if step["remaining"] else doing
 
 

@@ -202,7 +202,7 @@ class _EngineGame:
         rows = [_NEVER if predicates.get(id) else engine_rows([id], own)[0] for id in ids]
         self._state = craftax_native.new_state(1, np.array(rows, np.uint8), episode_limit, 1)
         self._seen = craftax_native.new_observations(1)
-        self._flags = tuple(np.zeros(1, bool) for _ in range(3))
+        self._flags = np.zeros(1, bool), np.zeros(1, bool), np.zeros(1, bool)
         self._reached: Any = None
 
     def begin(self, key: np.ndarray, goal: int) -> tuple[np.ndarray, np.ndarray]:
@@ -212,11 +212,12 @@ class _EngineGame:
 
     def step(self, action: int) -> tuple[tuple[np.ndarray, np.ndarray], bool, bool, bool]:
         before = self._export()
-        self._engine.step(self._state, np.array([action], np.int32), *self._seen, *self._flags)
-        success, terminated, truncated = (bool(flag[0]) for flag in self._flags)
-        if self._reached is not None:
-            success = bool(self._reached(before, self._export()))
-        return self._look(), success, terminated, truncated
+        cells, features = self._seen
+        success, terminated, truncated = self._flags
+        actions = np.array([action], np.int32)
+        self._engine.step(self._state, actions, cells, features, success, terminated, truncated)
+        reached = bool(success[0]) if self._reached is None else bool(self._reached(before, self._export()))
+        return self._look(), reached, bool(terminated[0]), bool(truncated[0])
 
     def _export(self) -> Any:
         if self._reached is None:
@@ -238,15 +239,15 @@ class _JaxGame:
     def begin(self, key: np.ndarray, goal: int) -> tuple[np.ndarray, np.ndarray]:
         import jax
 
-        keys = jax.random.wrap_key_data(key[None])
+        keys = jax.random.wrap_key_data(jax.numpy.asarray(key[None]))
         self._state, seen = self._environment.begin(keys, np.array([goal]))  # pyright: ignore[reportArgumentType]
         return np.array(seen.cells[0]), np.array(seen.features[0])
 
     def step(self, action: int) -> tuple[tuple[np.ndarray, np.ndarray], bool, bool, bool]:
         actions = np.array([action], np.int32)
         self._state, seen, outcome = self._environment.step(self._state, actions)  # pyright: ignore[reportArgumentType]
-        flags = (bool(flag[0]) for flag in outcome)
-        return (np.array(seen.cells[0]), np.array(seen.features[0])), *flags
+        success, terminated, truncated = (bool(flag[0]) for flag in outcome)
+        return (np.array(seen.cells[0]), np.array(seen.features[0])), success, terminated, truncated
 
 
 _NEVER = np.array([0, 0, 255, 255], np.uint8)
