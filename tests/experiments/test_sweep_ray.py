@@ -98,6 +98,9 @@ def test_a_worker_that_is_killed_is_tried_again_and_the_run_goes_on_exactly(runs
     record = RunDirectory(alp.path)
     assert [each["iteration"] for each in record.meta["continued"]] == [cut, stopped]
     assert record.meta["argv"][2:] == ["forethought.experiments.runs", str(alp.path)]
+    # An attempt may take the place of an earlier one of its own task, never of another sweep's.
+    first, retried, later = re.findall(r"^ray (\w+) on ", log_path(alp.path).read_text(), re.MULTILINE)
+    assert first == retried != later
     # As if nothing had been.
     again = tmp_path / "again" / "seed-0"
     write_plan(again, alp.spec.config)

@@ -47,13 +47,10 @@ def attempt(run_dir: str, cores: int, runs_per_gpu: int, job: str) -> None:
         raise CutOff(run_dir)
 
 
-def attempt_on_ray(run_dir: str, folder: str, cores: int, runs_per_gpu: int) -> None:
-    """`attempt` in a task of Ray's; files that the run's configuration names are looked for in `folder`."""
-    import ray
-
+def attempt_in(folder: str, run_dir: str, cores: int, runs_per_gpu: int, job: str) -> None:
+    """`attempt` with files that the run's configuration names looked for in `folder`."""
     os.chdir(folder)
-    # The task's id is the same at every attempt: a claim that a lost attempt has left is void at once.
-    attempt(run_dir, cores, runs_per_gpu, f"ray {ray.get_runtime_context().get_task_id()}")
+    attempt(run_dir, cores, runs_per_gpu, job)
 
 
 def set_environment(environment: MutableMapping[str, str], cores: int, runs_per_gpu: int) -> None:

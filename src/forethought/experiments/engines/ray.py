@@ -2,13 +2,14 @@
 
 import os
 import signal
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from forethought.config import ConfigError
-from forethought.experiments.engines.attempt import CutOff, InUse, attempt_on_ray
+from forethought.experiments.engines.attempt import CutOff, InUse, attempt_in
 from forethought.experiments.runs import in_use, log_path
 from forethought.experiments.sweep import (
     Failure,
@@ -65,7 +66,7 @@ def sweep(planned: Sequence[Planned], options: RayOptions, say: Callable[[str], 
             max_calls=1,
             max_retries=options.retries,
             retry_exceptions=[CutOff],
-        )(attempt_on_ray)
+        )(attempt_in)
         folder = os.getcwd()
         running: dict[Any, Planned] = {}
         told = 0
@@ -79,7 +80,11 @@ def sweep(planned: Sequence[Planned], options: RayOptions, say: Callable[[str], 
                         tally.elsewhere(run.path, reason)
                     else:
                         prepare(run)
-                        running[task.remote(str(run.path.absolute()), folder, options.cores, share)] = run
+                        # The same at every attempt, so that the claim of a lost one is void at once; Ray's own names
+                        # of tasks are the same in every cluster.
+                        job = f"ray {uuid.uuid4().hex}"
+                        reference = task.remote(folder, str(run.path.absolute()), options.cores, share, job)
+                        running[reference] = run
                         tally.begins(run, "as Ray finds room")
                 ended = ray.wait(list(running), timeout=_POLL)[0] if running else []
                 for reference in ended:
