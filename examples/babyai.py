@@ -1,9 +1,9 @@
 """Twenty-four BabyAI missions, one PPO policy of Stable-Baselines3: does a judged curriculum beat uniform sampling?
 
     pip install -e '.[minigrid]'
-    python -P examples/babyai.py train --method alp+d+f --seed 0    # one run
-    python -P examples/babyai.py compare                            # both methods, five seeds each; then the figure
-    python -P examples/babyai.py plot                               # the figure again, from the tables
+    python examples/babyai.py train --method alp+d+f --seed 0    # one run
+    python examples/babyai.py compare                            # both methods, five seeds each; then the figure
+    python examples/babyai.py plot                               # the figure again, from the tables
 
 Every run trains a policy on all missions for the same number of steps. It is measured with fresh episodes of every
 mission: on the way, and with more episodes at the end. `compare` goes on where it was stopped. With `-P` Python leaves

@@ -22,7 +22,7 @@ def test_gymnasium_vector():
 
 
 def test_stable_baselines3(tmp_path):
-    ours = _example("stable_baselines3")["train"](steps=2048, folder=tmp_path)
+    ours = _example("sb3_ppo")["train"](steps=2048, folder=tmp_path)
     assert ours.iteration == 4
     assert ours.success_rate[0] > 0.2
     assert {path.name for path in tmp_path.iterdir()} == {"model.zip", "curriculum.npz"}

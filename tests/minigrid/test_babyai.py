@@ -49,7 +49,7 @@ def test_both_methods_are_compared_in_tables_and_a_figure(babyai, tmp_path, monk
     assert "success at the end, alp+d+f minus unif, paired: " in capsys.readouterr().out
     # From the command line, as the example says.
     (tmp_path / "babyai.svg").unlink()
-    command = [sys.executable, "-P", EXAMPLE, "plot", "--out", tmp_path]
+    command = [sys.executable, EXAMPLE, "plot", "--out", tmp_path]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     assert (tmp_path / "babyai.svg").exists()
     before = (tmp_path / "evaluations.csv").read_bytes()

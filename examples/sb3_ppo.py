@@ -1,8 +1,8 @@
 """PPO of Stable-Baselines3 with tasks from a curriculum; stopped half-way, saved, and gone on with.
 
 pip install 'forethought[sb3]'
-python examples/stable_baselines3.py               # half a minute
-python examples/stable_baselines3.py --processes   # each environment in a process of its own
+python examples/sb3_ppo.py               # half a minute
+python examples/sb3_ppo.py --processes   # each environment in a process of its own
 """
 
 import argparse
