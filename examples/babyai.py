@@ -6,8 +6,7 @@
     python examples/babyai.py plot                               # the figure again, from the tables
 
 Every run trains a policy on all missions for the same number of steps. It is measured with fresh episodes of every
-mission: on the way, and with more episodes at the end. `compare` goes on where it was stopped. With `-P` Python leaves
-this folder off its path: one of the other examples is named like a library.
+mission: on the way, and with more episodes at the end. `compare` goes on where it was stopped.
 """
 
 import argparse
