@@ -86,7 +86,7 @@ def cluster(tmp_path, monkeypatch):
         yield folder
     finally:
         subprocess.run(["scancel", "--signal=KILL", "--full", "--user=root"], check=False)
-        for name in ("slurmd", "slurmctld", "munged"):
+        for name in ("slurmd", "slurmctld", "munge"):
             with contextlib.suppress(FileNotFoundError):
                 end(int((folder / f"{name}.pid").read_text()))
 
