@@ -189,7 +189,7 @@ def _summary(iteration: int, result: "EvaluationResult") -> str:
     )
 
 
-def _count(number: float) -> str:
+def _count(number: int | float) -> str:
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             return f"{number / size:.2f}{unit}"
