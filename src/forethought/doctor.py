@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 
+from forethought.craftax.backends import engine_fault
 from forethought.devices import cache_directory, describe, gpu_hint, prepare
-from forethought.domains import engine_fault
 
 PACKAGES = (
     "forethought",

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Array, Bool, Float, Int, Key, UInt8
 
-from forethought.spec import CellTable as CellTable
 from forethought.spec import ObservationSpec
 
 

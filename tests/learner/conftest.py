@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from forethought.environment import Assignment, CellTable, Observation, ObservationSpec, Outcome
+from forethought.environment import Assignment, Observation, Outcome
 from forethought.learner import Learner, NetworkConfig, PPOConfig
 from forethought.learner.network import Conditioning
+from forethought.spec import CellTable, ObservationSpec
 
 TINY = {
     "cell_embedding": 4,

@@ -1,9 +1,9 @@
 import jax
 import pytest
 
-from forethought.environment import CellTable, ObservationSpec
 from forethought.learner import NetworkConfig
 from forethought.learner.network import make_network
+from forethought.spec import CellTable, ObservationSpec
 
 CRAFTAX = ObservationSpec(
     9, 11, (CellTable("block", 37), CellTable("item", 5), CellTable("creature", 41, 5), CellTable("visible", 2)), 51

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from forethought.environment import Assignment, CellTable, Observation, ObservationSpec, Outcome
+from forethought.environment import Assignment, Observation, Outcome
 from forethought.learner import NetworkConfig
 from forethought.learner.acting import Step, empty_memory, evaluate_step, sample
 from forethought.learner.learner import _call_counts
@@ -27,6 +27,7 @@ from forethought.learner.subroutines import (
     log_reference,
     no_calls,
 )
+from forethought.spec import CellTable, ObservationSpec
 from forethought.toy import ToyEnvironment
 
 ACTIONS = 5

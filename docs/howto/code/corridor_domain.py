@@ -8,7 +8,8 @@ import numpy as np
 
 from forethought import FeasibilityEvidence, LearningConnectivity, Task, TaskSet
 from forethought.domains import DomainParts
-from forethought.environment import Assignment, CellTable, Observation, ObservationSpec, Outcome
+from forethought.environment import Assignment, Observation, Outcome
+from forethought.spec import CellTable, ObservationSpec
 
 DOORS = 4
 TASKS = TaskSet([Task(f"door-{n + 1}", f"Go through door {n + 1}.") for n in range(DOORS)])

@@ -128,7 +128,10 @@ def _graph_of_run(path: Path) -> "LearningConnectivity":
     from forethought.rundir import CONFIG, RunDirectory
 
     config = load_config(RunDirectory(path).path / CONFIG)
-    return DOMAINS[config.tasks.domain](config).connectivity
+    connectivity = DOMAINS[config.tasks.domain](config).connectivity
+    if connectivity is None:
+        raise UsageError(f"{path}: domain {config.tasks.domain} ships no connectivity; name a graph with --graph")
+    return connectivity
 
 
 def _tasks(

@@ -21,7 +21,8 @@ from forethought.craftax.interface import (
     goal_numbers,
 )
 from forethought.craftax.own_goals import Goal, checked, chosen_goals, engine_rows
-from forethought.environment import Assignment, Observation, ObservationSpec, Outcome
+from forethought.environment import Assignment, Observation, Outcome
+from forethought.spec import ObservationSpec
 
 
 class EngineEnvironment:

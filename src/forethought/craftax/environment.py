@@ -23,7 +23,8 @@ from forethought.craftax.judge import make_judge
 from forethought.craftax.observation import observe
 from forethought.craftax.own_goals import Goal, checked, chosen_goals, with_own
 from forethought.craftax.worlds import STATIC, Start, WorldMaker, copy_start
-from forethought.environment import Assignment, Observation, ObservationSpec, Outcome
+from forethought.environment import Assignment, Observation, Outcome
+from forethought.spec import ObservationSpec
 
 
 class Counts(NamedTuple):

@@ -6,9 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from forethought.environment import Observation, ObservationSpec
+from forethought.environment import Observation
 from forethought.learner.config import NetworkConfig
 from forethought.learner.layers import ROOT_2, Linear, orthogonal
+from forethought.spec import ObservationSpec
 
 
 class Convolution(eqx.Module):

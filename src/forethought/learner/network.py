@@ -7,11 +7,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from forethought.environment import Observation, ObservationSpec
+from forethought.environment import Observation
 from forethought.learner.config import NetworkConfig
 from forethought.learner.encoder import Encoder, make_encoder
 from forethought.learner.layers import ROOT_2, Linear, orthogonal
 from forethought.learner.transformer import Block, make_block
+from forethought.spec import ObservationSpec
 
 
 class Conditioning(NamedTuple):

@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from forethought.environment import Assignment, CellTable, Observation, ObservationSpec, Outcome
+from forethought.environment import Assignment, Observation, Outcome
+from forethought.spec import CellTable, ObservationSpec
 from forethought.toy.goals import GOAL_IDS
 
 SIZE = 5
