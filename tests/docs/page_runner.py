@@ -152,12 +152,16 @@ class Runner:
         """In this process, since loading JAX anew takes seconds."""
         from forethought.cli import run
 
-        with self._printing() as printed, contextlib.redirect_stderr(io.StringIO()) as complaints:
-            try:
-                code = run(shlex.split(line.code, comments=True)[1:])
-            except SystemExit as ended:
-                code = ended.code or 0
-        self._require(line, code == 0, f"exit code {code}: {line.code}\n{printed.getvalue()}{complaints.getvalue()}")
+        # A file: what writes to a stream may ask for its name and mode.
+        with tempfile.TemporaryFile("w+") as complaints:
+            with self._printing() as printed, contextlib.redirect_stderr(complaints):
+                try:
+                    code = run(shlex.split(line.code, comments=True)[1:])
+                except SystemExit as ended:
+                    code = ended.code or 0
+            complaints.seek(0)
+            complaint = complaints.read()
+        self._require(line, code == 0, f"exit code {code}: {line.code}\n{printed.getvalue()}{complaint}")
         return printed.getvalue()
 
     def _bash(self, line: Block) -> str:

@@ -72,14 +72,14 @@ METHOD_LINES = {
     "alp+f": Line("#009e73", (0, (3, 1, 1, 1, 1, 1))),
     "alp+d+f": Line("#d55e00"),
     "perm": Line("#0072b2", (0, (2, 1))),
-    "learnability": Line("#332288"),
-    "plr": Line("#999933", (0, (5, 1, 1, 1))),
-    "mastering-rate": Line("#aa4499", (0, (3, 1.2))),
-    "thompson": Line("#117733", (0, (7, 1.2))),
-    "omni": Line("#661100", (0, (1, 1))),
+    "learnability": Line("#332288", (0, (8, 1, 1, 1))),
+    "plr": Line("#ddcc77", (0, (5, 1, 1, 1))),
+    "mastering-rate": Line("#661100", (0, (3, 1.2))),
+    "thompson": Line("#1a1aff", (0, (7, 1.2))),
+    "omni": Line("#40004b", (0, (1, 0.6))),
 }
 """Colours of the paper's methods after M. Okabe and K. Ito (2008), a palette for every kind of colour vision, without
-its yellow; of the others after P. Tol (2021)."""
+its yellow; the others' are as far from these and from each other."""
 
 SERIES_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#882255", "#56b4e9", "#8c8c8c", "#ddcc77", "#332288")
 """For series that are no methods."""
