@@ -80,7 +80,8 @@ class EngineEnvironment:
         Raises:
             ValueError: The goals are not one per environment, or out of range.
         """
-        return self.reset_each(jax.random.split(key, self.num_envs), goals)
+        numbers = goal_numbers(goals, self.num_envs, len(self.goal_ids))
+        return self._start(craftax_native.reset, jax.random.split(key, self.num_envs), numbers)
 
     def reset_each(
         self, keys: Key[Array, " env"], goals: Int[Array | np.ndarray, " env"]
