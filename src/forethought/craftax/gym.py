@@ -238,14 +238,16 @@ class _JaxGame:
 
     def begin(self, key: np.ndarray, goal: int) -> tuple[np.ndarray, np.ndarray]:
         import jax
+        import jax.numpy as jnp
 
-        keys = jax.random.wrap_key_data(jax.numpy.asarray(key[None]))
-        self._state, seen = self._environment.begin(keys, np.array([goal]))  # pyright: ignore[reportArgumentType]
+        keys = jax.random.wrap_key_data(jnp.asarray(key[None]))
+        self._state, seen = self._environment.begin(keys, jnp.array([goal]))
         return np.array(seen.cells[0]), np.array(seen.features[0])
 
     def step(self, action: int) -> tuple[tuple[np.ndarray, np.ndarray], bool, bool, bool]:
-        actions = np.array([action], np.int32)
-        self._state, seen, outcome = self._environment.step(self._state, actions)  # pyright: ignore[reportArgumentType]
+        import jax.numpy as jnp
+
+        self._state, seen, outcome = self._environment.step(self._state, jnp.array([action], jnp.int32))
         success, terminated, truncated = (bool(flag[0]) for flag in outcome)
         return (np.array(seen.cells[0]), np.array(seen.features[0])), success, terminated, truncated
 
