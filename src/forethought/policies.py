@@ -183,12 +183,24 @@ def load_run(run: str | Path, overrides: Mapping[str, Any] | None = None) -> Loa
     Raises:
         ValueError: it is no run directory, there is no checkpoint, or something that it needs is not there.
     """
-    directory = RunDirectory(run)
-    config = choose_backend(load_config(directory.path / CONFIG, overrides=overrides))
-    found = checkpoint.load_latest(directory.checkpoints, warn=lambda text: print(text, file=sys.stderr))
+    config = choose_backend(load_config(RunDirectory(run).path / CONFIG, overrides=overrides))
+    return restore_run(run, config, load_domain(config))
+
+
+def restore_run(run: str | Path, config: RunConfig, domain: Domain) -> LoadedRun:
+    """Load the last checkpoint of a run whose configuration and domain are at hand.
+
+    Args:
+        run: The run's directory.
+        config: Its configuration, with the backend chosen.
+        domain: The domain of that configuration.
+
+    Raises:
+        ValueError: there is no checkpoint, or it is of another agent.
+    """
+    found = checkpoint.load_latest(RunDirectory(run).checkpoints, warn=lambda text: print(text, file=sys.stderr))
     if found is None:
         raise ValueError(f"{run}: no checkpoint yet; train it first: forethought train {run}")
-    domain = load_domain(config)
     learner = make_learner(config, domain.make_environment(config.num_envs), domain)
     state = learner.from_dict(found.arrays["learner"])
     eligible = eligible_goals(found.arrays["curriculum"]["success_rate"])

@@ -65,17 +65,13 @@ def evaluate(
         domain = load_domain(config)
         print(f"device: {prepare(config.device)}", file=sys.stderr)
 
-    from forethought import checkpoint
     from forethought.evaluation import Evaluator
+    from forethought.policies import restore_run
     from forethought.trace import write_trace
-    from forethought.training import eligible_goals, make_learner
 
-    found = checkpoint.load_latest(directory.checkpoints, warn=lambda text: print(text, file=sys.stderr))
-    if found is None:
-        raise UsageError(f"{run}: no checkpoint yet; train it first: forethought train {run}")
-    learner = make_learner(config, domain.make_environment(config.num_envs), domain)
-    state = learner.from_dict(found.arrays["learner"])
-    eligible = eligible_goals(found.arrays["curriculum"]["success_rate"])
+    with bad_input():
+        loaded = restore_run(run, config, domain)
+    learner, state, eligible = loaded.learner, loaded.state, loaded.eligible
     if trace is not None:
         goal = domain.tasks.index(wanted[0])
         ids = domain.tasks.ids
@@ -96,9 +92,9 @@ def evaluate(
     assert result is not None
     import polars as pl
 
-    columns = result.columns(found.iteration, found.info["steps"])
+    columns = result.columns(loaded.iteration, loaded.steps)
     pl.DataFrame({name: columns[name] for name in EVALUATION_COLUMNS}).write_parquet(directory.path / RESULT)
-    print(f"after iteration {found.iteration}, {config.evaluation.episodes} episodes per goal")
+    print(f"after iteration {loaded.iteration}, {config.evaluation.episodes} episodes per goal")
     print(table(result))
     print(f"written to {directory.path / RESULT}")
     return 0
