@@ -1,24 +1,12 @@
 """What methods, learners and targets are called on figures and in tables."""
 
 from collections.abc import Iterable, Mapping
+from typing import get_args
 
+from forethought.config import Method
 from forethought.experiments.suites.schema import UNIFORM
 
-METHODS = (
-    "unif",
-    "target",
-    "i-diff",
-    "alp",
-    "alp+d",
-    "alp+f",
-    "alp+d+f",
-    "perm",
-    "learnability",
-    "plr",
-    "mastering-rate",
-    "thompson",
-    "omni",
-)
+METHODS: tuple[str, ...] = get_args(Method)
 """The order of methods: baselines, the method from its parts to the whole, its control, and the methods of others."""
 
 LEARNERS = {"primitive": "primitive actions", "subroutines": "subroutine calls"}
