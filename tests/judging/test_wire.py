@@ -408,7 +408,8 @@ def test_a_change_of_the_model_is_told_and_named_in_the_graph(double, wired):
     server, told = double(lambda number, _: {"model": "m-2" if number > 2 else "m-1"}), []
     outcome, _, run = wired(server, tasks=8, told=told)
     assert outcome.status == "complete", outcome.reason
-    assert any("now come from m-2" in line for line in told)
+    # The requests are at the server side by side, so either model may answer first.
+    assert any("now come from m-" in line and "m-1" in line and "m-2" in line for line in told)
     served = build_graph(run).provenance.model_served
     assert served is not None
     assert "m-1 (2 replies)" in served
