@@ -124,6 +124,46 @@ def test_the_table_says_what_is_verified():
     assert [line.split()[-1] for line in text.splitlines()] == ["verified", "no", "yes"]
 
 
+def test_a_high_mean_over_few_goals_does_not_come_first(tmp_path):
+    ids = goals().ids
+    whole = make_entry(result(*[1] * 256, ids=ids), name="all", policy="y", seed=0, episode_limit=4096)
+    write_leaderboard([entry("two", (4, 4)), entry("also two", (3, 3)), whole], tmp_path / "l.jsonl")
+    found = read_leaderboard(tmp_path / "l.jsonl")
+    assert [e.name for e in found] == ["all", "two", "also two"]
+    assert [line.split("  ")[0] for line in table(found[::-1]).splitlines()[1:]] == ["all", "two", "also two"]
+
+
+@pytest.mark.parametrize("command", ["--add", "--verify"])
+def test_what_others_add_while_a_policy_is_measured_stays(tmp_path, monkeypatch, command):
+    path = tmp_path / "l.jsonl"
+    path.write_text(lines({}))
+
+    def measured(*_):
+        write_leaderboard([*read_leaderboard(path), entry("other")], path)
+        return {"policy": "somewhere"}, result(1, 3)
+
+    monkeypatch.setattr("forethought.cli.leaderboard._measured", measured)
+    name = "mine" if command == "--add" else "agent 0"
+    assert run(["leaderboard", str(path), command, "random", "--name", name]) == 0
+    found = {e.name: e.verified for e in read_leaderboard(path)}
+    assert found == {"agent 0": command == "--verify", "other": False} | ({"mine": False} if name == "mine" else {})
+
+
+def test_two_entries_of_one_name_are_not_written(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "l.jsonl"
+    with pytest.raises(ValueError, match="'mine' is that of two entries"):
+        write_leaderboard([entry(), entry()], path)
+    assert not path.exists()
+
+    def measured(*_):
+        write_leaderboard([entry()], path)
+        return {"policy": "somewhere"}, result(1, 3)
+
+    monkeypatch.setattr("forethought.cli.leaderboard._measured", measured)
+    assert run(["leaderboard", str(path), "--add", "random", "--name", "mine"]) == 2
+    assert "'mine' is that of two entries" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -17,6 +17,9 @@ A line is a JSON object:
 | `version` | of forethought, which measured it |
 | `verified` | true only if the project has measured the policy again and found the same successes, goal by goal |
 | `note` | what else there is to say |
+
+Whoever is measured sees what `forethought.evaluate` shows: the benchmark's observation and the goal. Entries can be
+compared if goals, limit and episodes are the same; those with more goals stand first, then the higher mean.
 """
 
 import datetime
@@ -125,10 +128,16 @@ def read_leaderboard(path: str | Path = FILE) -> list[Entry]:
 
 
 def write_leaderboard(entries: Sequence[Entry], path: str | Path = FILE) -> None:
-    """Write a leaderboard, best first; an old file is replaced only by a whole new one."""
-    ordered = sorted(entries, key=lambda entry: -entry.mean_success_rate)
+    """Write a leaderboard in its order; an old file is replaced only by a whole new one.
+
+    Raises:
+        ValueError: Two entries have one name.
+    """
+    names = [entry.name for entry in entries]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"{path}: name: {twice[0]!r} is that of two entries")
     with replacing(path) as temporary:
-        lines = (json.dumps(entry.model_dump(mode="json"), ensure_ascii=False) for entry in ordered)
+        lines = (json.dumps(entry.model_dump(mode="json"), ensure_ascii=False) for entry in ranked(entries))
         temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
@@ -169,11 +178,16 @@ def differences(entry: Entry, result: "EvaluationResult") -> list[str]:
     ]
 
 
+def ranked(entries: Sequence[Entry]) -> list[Entry]:
+    """Entries in their order: a high mean over a few easy goals does not come before a mean over all 256."""
+    return sorted(entries, key=lambda entry: (-len(entry.goal_ids), -entry.mean_success_rate))
+
+
 def table(entries: Sequence[Entry]) -> str:
-    """The leaderboard as text: entries with the same goals, limit and episodes can be compared."""
+    """The leaderboard as text, in its order."""
     width = max((len(entry.name) for entry in entries), default=4)
     lines = [f"{'name':{width}}  {'mean':>6}  goals  limit  episodes       steps  verified"]
-    for entry in entries:
+    for entry in ranked(entries):
         steps = f"{entry.training.steps:.2e}" if entry.training else "none"
         lines.append(
             f"{entry.name:{width}}  {entry.mean_success_rate:6.1%}  {len(entry.goal_ids):5}  {entry.episode_limit:5}  "

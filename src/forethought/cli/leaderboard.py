@@ -51,15 +51,19 @@ def leaderboard(
         seed: With --add: seed of the evaluation, the same for all who are to be compared.
         env: What plays Craftax: engine, jax or auto.
     """
-    from forethought.leaderboard import differences, make_entry, read_leaderboard, table, write_leaderboard
+    from forethought.leaderboard import Entry, differences, make_entry, read_leaderboard, table, write_leaderboard
 
     if add and verify:
         raise UsageError("--add and --verify: one of them at a time")
     if (add or verify) and not name:
         raise UsageError("--name: not set; name the entry")
-    new = bool(add) and not Path(file).exists()
+
+    def current() -> list[Entry]:
+        """What the file holds now: others may add to it while a policy is measured."""
+        return [] if add and not Path(file).exists() else read_leaderboard(file)
+
     with bad_input():
-        entries = [] if new else read_leaderboard(file)
+        entries = current()
         found = next((entry for entry in entries if entry.name == name), None)
         if add and found is not None:
             raise UsageError(f"--name: {name!r} given, but there is such an entry already")
@@ -72,16 +76,17 @@ def leaderboard(
         fields |= {"policy": policy} if policy else {}
         with bad_input():
             entry = make_entry(result, name=name, note=note, seed=seed, episode_limit=4096, **fields)
-        entries = [*entries, entry]
-        write_leaderboard(entries, file)
+            entries = [*current(), entry]
+            write_leaderboard(entries, file)
     elif verify and found is not None:
         _, result = _measured(verify, found.goal_ids, found.episodes, found.seed, found.episode_limit, env)
         if lines := differences(found, result):
             print("\n".join([f"{name}: not the same", *lines]), file=sys.stderr)
             return 1
-        entries = [e.model_copy(update={"verified": True}) if e.name == name else e for e in entries]
-        write_leaderboard(entries, file)
-    print(table(sorted(entries, key=lambda entry: -entry.mean_success_rate)))
+        with bad_input():
+            entries = [e.model_copy(update={"verified": True}) if e == found else e for e in current()]
+            write_leaderboard(entries, file)
+    print(table(entries))
     return 0
 
 
