@@ -238,6 +238,17 @@ def test_memory_of_another_shape_is_refused(domain):
         measured(walk, domain=domain, memory=lambda n: np.zeros(3))
 
 
+def test_a_memory_that_only_the_first_step_makes_is_named(domain):
+    def act(observation, goal, memory, key):
+        memory = {"steps": zeros(len(goal.number))} if memory is None else memory
+        return np.zeros(len(goal.number), np.int32), memory
+
+    with pytest.raises(ValueError, match=r"gave a dict as memory, but its memory at the start is None; say memory="):
+        measured(act, domain=domain)
+    found = measured(act, domain=domain, memory=lambda count: {"steps": zeros(count)})
+    assert found.episodes.tolist() == [6, 6]
+
+
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
@@ -245,6 +256,11 @@ def test_memory_of_another_shape_is_refused(domain):
         ({"goals": ["gem", "gem"]}, ValueError, "none twice"),
         ({"goals": []}, ValueError, "at least one"),
         ({"episodes": 0}, ValueError, "episodes is 0"),
+        ({"goals": "gem"}, ValueError, "goals is 'gem'; it must be a list of goals"),
+        ({"episode_limit": 3}, ValueError, "episode_limit is 3, but the domain, .* decides it"),
+        ({"backend": "jax"}, ValueError, "backend is 'jax'"),
+        ({"own_goals": "mine.py"}, ValueError, "own_goals is 'mine.py'"),
+        ({"embeddings": None}, ValueError, "embeddings is None"),
     ],
 )
 def test_what_cannot_be_played_is_said(domain, settings, error, message):

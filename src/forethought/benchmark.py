@@ -13,7 +13,7 @@ The episodes are those of `forethought eval`: an episode's world, and the random
 seed, the goal's id and the episode's number, whoever plays and however many play at once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -63,8 +63,8 @@ def evaluate(
             in the place of `act.initial_memory`.
         compiled: Whether `act` is a pure function of JAX arrays, to be compiled together with the environments; its
             keys are JAX's then. None: what `act.compiled` says, otherwise not.
-        domain: Another domain than Craftax; the settings after it are Craftax's own. An `Agent` brings its run's,
-            unless one is given.
+        domain: Another domain than Craftax. An `Agent` brings its run's, unless one is given. With either, the
+            settings that say how Craftax is made, from `own_goals` to `episode_limit`, are refused.
         own_goals: Goals of one's own, or the file of them, that ids may name.
         embeddings: Vectors of the goals' texts: `minilm`, a file or `Embeddings`; None: vectors of width 0.
         backend: What plays Craftax: engine, jax, or auto.
@@ -73,8 +73,14 @@ def evaluate(
 
     Raises:
         KeyError: A goal is unknown.
-        ValueError: A number is not positive, a goal is named twice or has no vector, or `act` gives what it must not.
+        ValueError: A number is not positive, a goal is named twice or has no vector, `act` gives what it must not, or
+            a setting has no say in the domain.
     """
+    if isinstance(goals, str | Goal):
+        raise ValueError(f"goals is {goals!r}; it must be a list of goals, if only of one")
+    if domain is not None or isinstance(act, Agent):
+        of_craftax = {"own_goals": own_goals or (), "embeddings": embeddings, "backend": backend}
+        _refuse_settings(of_craftax | {"episode_limit": episode_limit})
     listed = None if goals is None else list(goals)
     ids = tuple(goal.id if isinstance(goal, Goal) else goal for goal in listed or ())
     if domain is None and isinstance(act, Agent):
@@ -130,6 +136,13 @@ def craftax_domain(
     )
 
 
+def _refuse_settings(given: Mapping[str, Any]) -> None:
+    """Refuse what would have no effect where the domain is given, or is that of an agent's run."""
+    for name, default in (("own_goals", ()), ("embeddings", "minilm"), ("backend", "auto"), ("episode_limit", 4096)):
+        if given[name] != default:
+            raise ValueError(f"{name} is {given[name]!r}, but the domain, or the run of the agent, decides it")
+
+
 def _vectors(tasks: TaskSet, embeddings: str | Path | Embeddings | None) -> np.ndarray:
     if embeddings is None:
         return np.zeros((len(tasks), 0), np.float32)
@@ -179,14 +192,27 @@ class _PolicyPlayer:
         if not isinstance(given, tuple) or len(given) != 2:
             raise ValueError(f"act gave {_kind(given)}; it must give a pair, the actions and the memory")
         action, memory = given
+        if not (self.compiled or self._restarts(act)):
+            self._check_kind(memory)
         used = act.has_called(memory) if isinstance(act, Agent) else jnp.zeros(count, bool)
         return Decision(self._checked(action, count), memory, used)
 
     def _policy(self, agent: Any) -> Any:
         return eqx.combine(agent, self._rest) if self.compiled else self._rest
 
+    def _restarts(self, act: Any) -> bool:
+        """Whether the policy itself forgets where an episode begins."""
+        return self._memory is None and hasattr(act, "restart")
+
+    def _check_kind(self, memory: Any) -> None:
+        if jax.tree.structure(memory) != jax.tree.structure(self._first):
+            raise ValueError(
+                f"act gave {_kind(memory)} as memory, but its memory at the start is {_kind(self._first)}; say "
+                "memory=, a function of the number of environments, or give act a method initial_memory"
+            )
+
     def _restarted(self, act: Any, agent: Any, memory: Any, fresh: Any) -> Any:
-        if self._memory is None and hasattr(act, "restart"):
+        if self._restarts(act):
             return act.restart(memory, fresh)
         count = fresh.shape[0]
         xp = jnp if self.compiled else np
@@ -214,4 +240,6 @@ class _PolicyPlayer:
 
 
 def _kind(value: Any) -> str:
+    if value is None:
+        return "None"
     return f"{len(value)} things" if isinstance(value, tuple) else f"a {type(value).__name__}"

@@ -178,6 +178,7 @@ def test_a_picture_shows_the_world():
     ("settings", "error", "message"),
     [
         ({"goals": ["have_1_woods"]}, KeyError, "have_1_woods"),
+        ({"goals": "see_cow"}, ValueError, "goals is 'see_cow'; it must be a list of ids"),
         ({"backend": "fast"}, ValueError, "backend is 'fast'; allowed are auto, engine and jax"),
         ({"episode_limit": 0}, ValueError, "episode_limit is 0"),
         ({"render_mode": "human"}, ValueError, "render_mode is 'human'"),

@@ -123,7 +123,10 @@ def chosen_goals(goal_ids: Sequence[str], own: Sequence[Goal] = ()) -> tuple[str
 
     Raises:
         KeyError: A goal is neither in the benchmark nor one's own.
+        ValueError: The ids are one text.
     """
+    if isinstance(goal_ids, str):
+        raise ValueError(f"goals is {goal_ids!r}; it must be a list of ids, if only of one")
     known = with_own(own)
     known.indices(goal_ids)
     return tuple(goal_ids) or known.ids
