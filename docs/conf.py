@@ -4,8 +4,13 @@ import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 
+from sphinx.ext.autodoc.mock import MockFinder  # pyright: ignore[reportPrivateImportUsage]
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "extensions"))
+# Large libraries that only the adapters' docstrings would load. `autodoc_mock_imports` loads them all the same, looking
+# for the sources of the adapters' base classes.
+sys.meta_path.insert(0, MockFinder(["accelerate", "datasets", "ray", "stable_baselines3", "transformers", "trl"]))
 
 project = "forethought"
 author = "the forethought developers"
@@ -25,9 +30,7 @@ exclude_patterns = ["build", "extensions"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 4
 
-autodoc_default_options = {"members": True, "member-order": "bysource"}
-# Large libraries that only the adapters' docstrings would load.
-autodoc_mock_imports = ["accelerate", "datasets", "ray", "stable_baselines3", "torch", "transformers", "trl"]
+autodoc_default_options = {"member-order": "bysource"}
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 autoclass_content = "class"

@@ -3,15 +3,30 @@
 import re
 from typing import Any
 
+from numpy.typing import ArrayLike
+from sphinx.util.typing import stringify_annotation
+
+ARRAY_LIKE = stringify_annotation(ArrayLike, "smart")
+"""What signatures show in place of `ArrayLike`: the union of seven types that it stands for."""
+
 
 def setup(app: Any) -> dict[str, bool]:
-    """Rewrite docstrings before napoleon reads their sections."""
+    """Rewrite docstrings before napoleon reads their sections, and shorten signatures."""
     app.connect("autodoc-process-docstring", _rewrite, priority=400)
+    app.connect("autodoc-process-signature", _shorten)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def _rewrite(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    if re.fullmatch(r"Alias for field number \d+", lines[0] if lines else ""):
+        lines.clear()
     lines[:] = reworded(lines)
+
+
+def _shorten(
+    app: Any, what: str, name: str, obj: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    return signature and signature.replace(ARRAY_LIKE, "ArrayLike"), returns
 
 
 def reworded(lines: list[str]) -> list[str]:

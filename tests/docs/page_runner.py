@@ -10,6 +10,10 @@
 | `{not-run} LANGUAGE` | is not run, says why in the page, and is counted in test_pages.py |
 | `text`, `toml`, `json` and the like | data, not run |
 
+Of a block that is not run, commands and flags of forethought and what is installed or made must exist, and Python must
+compile. The page's folder is an empty one, with the project's `results` in it. Calls are not checked for types, as they
+are not for a reader.
+
 `python tests/docs/page_runner.py PAGE` writes what is printed now into the `output` blocks of a page.
 """
 
@@ -24,10 +28,13 @@ import sys
 import tempfile
 import tomllib
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jaxtyping
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +98,9 @@ class Runner:
     def run(self) -> None:
         """Run the whole page; the current directory is the folder meanwhile."""
         before = list(sys.path), set(sys.modules)
-        with contextlib.chdir(self.folder):
+        if not (results := self.folder / "results").exists():
+            results.symlink_to(ROOT / "results")
+        with contextlib.chdir(self.folder), _unchecked_types():
             sys.path.insert(0, str(self.folder))
             try:
                 for block in blocks(self.page):
@@ -116,8 +125,24 @@ class Runner:
             self._write(block, (self.page.parent / block.argument).read_text(encoding="utf-8"))
         elif block.kind == "not-run":
             self._require(block, bool(block.options.get("because")), "not-run without a reason")
+            self._could_run(block)
         elif block.kind not in DATA | DIRECTIVES | {"literalinclude"}:
             self._require(block, False, f"a block of kind {block.kind!r}, which nothing runs")
+
+    def _could_run(self, block: Block) -> None:
+        """Check of a block that is not run what can be checked without running it."""
+        if block.argument == "python":
+            compile(block.code, str(self.page), "exec")
+        for number, line in _logical_lines(block.code) if block.argument == "sh" else ():
+            at = Block("sh", {}, line, block.line + number)
+            if line.startswith("pip install"):
+                self._require(at, *_installable(line))
+            elif line.startswith("make "):
+                self._require(at, *_makeable(line))
+            else:
+                words = shlex.split(line, comments=True)
+                if "forethought" in words:
+                    self._require(at, *_understood(words[words.index("forethought") + 1 :]))
 
     def _write(self, block: Block, text: str) -> None:
         path = self.folder / block.options["caption"]
@@ -216,6 +241,40 @@ def _installable(line: str) -> tuple[bool, str]:
         if unknown:
             return False, f"pyproject.toml has no extra {', '.join(sorted(unknown))}"
     return True, ""
+
+
+def _understood(words: list[str]) -> tuple[bool, str]:
+    """Whether `forethought` has a command, and the command the flags that are given to it."""
+    place = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
+    said = _help(tuple(words[: min(place, 2)]))
+    if said is None:
+        return False, f"forethought has no command {' '.join(words[:place])}"
+    flags = {word.partition("=")[0] for word in words if word.startswith("--")}
+    unknown = sorted(flag for flag in flags if not re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", said))
+    return not unknown, f"forethought {' '.join(words[:place])} knows no {', '.join(unknown)}"
+
+
+@cache
+def _help(command: tuple[str, ...]) -> str | None:
+    """What `forethought COMMAND --help` prints; None if there is no such command."""
+    from forethought.cli import run
+
+    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()):
+        try:
+            code = run([*command, "--help"])
+        except SystemExit as ended:
+            code = ended.code or 0
+    return None if code else printed.getvalue()
+
+
+@contextlib.contextmanager
+def _unchecked_types() -> Iterator[None]:
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        yield
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", before)
 
 
 def _makeable(line: str) -> tuple[bool, str]:

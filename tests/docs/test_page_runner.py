@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import jaxtyping
 import pytest
 from page_runner import Runner, blocks
 
@@ -62,6 +63,39 @@ def test_what_is_not_run_gives_a_reason(tmp_path):
     run(tmp_path, fence("{not-run} sh", ":because: a cluster is needed", "", "sbatch me"))
     with pytest.raises(AssertionError, match="without a reason"):
         run(tmp_path, fence("{not-run} sh", "sbatch me"))
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("forethought nonsense", "no command nonsense"),
+        ("forethought judge nonsense", "no command judge nonsense"),
+        ("forethought sweep run targets --nonsense 3", "forethought sweep run targets knows no --nonsense"),
+        ("srun forethought train paper --env jax --seed=1 --device-s 2", "forethought train paper knows no --device-s"),
+        ("pip install 'forethought[nonsense]'", "no extra nonsense"),
+        ("make nonsense", "no target nonsense"),
+    ],
+)
+def test_what_is_not_run_could_be_run(tmp_path, line, complaint):
+    page = fence("{not-run} sh", ":because: a cluster is needed", "", "forethought train paper --env jax", line)
+    with pytest.raises(AssertionError, match=rf"page\.md, line 5: .*{complaint}"):
+        run(tmp_path, page)
+
+
+def test_python_that_is_not_run_must_compile(tmp_path):
+    with pytest.raises(SyntaxError):
+        run(tmp_path, fence("{not-run} python", ":because: a GPU is needed", "", "if True"))
+
+
+def test_types_are_not_checked_in_pages_and_are_after_them(tmp_path):
+    before = jaxtyping.config.jaxtyping_disable
+    code = fence("python", "import jaxtyping", "print(jaxtyping.config.jaxtyping_disable)") + fence("output", "True")
+    run(tmp_path, code)
+    assert jaxtyping.config.jaxtyping_disable == before
+
+
+def test_a_page_finds_the_results_of_the_project(tmp_path):
+    run(tmp_path, fence("sh", "test -f results/leaderboard.jsonl"))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,56 @@
+"""The API reference holds every public name, and no name that is not there."""
+
+import ast
+import re
+from importlib import import_module
+
+import pytest
+from page_runner import DOCS, ROOT
+
+PACKAGES = (
+    "forethought",
+    "forethought.craftax",
+    "forethought.curriculum",
+    "forethought.minigrid",
+    "forethought.simulate",
+)
+ADAPTERS = ("gymnasium", "jax", "rllib", "sb3", "torch", "trl")
+INTERNAL = {"assign", "check_takes_tasks", "Edges", "Problem"}
+"""Of the adapters: what other adapters use, and the constants of a compiled program."""
+
+
+def documented() -> dict[str, set[str]]:
+    """Module -> names that a directive of the reference shows from it."""
+    found: dict[str, set[str]] = {}
+    for page in sorted((DOCS / "api").glob("*.md")):
+        module, within = "", False
+        for kind, argument in re.findall(r"^ *(?:\.\. |:)([\w-]+)(?:::|:) *(.*)$", page.read_text(), re.MULTILINE):
+            if kind in ("currentmodule", "automodule"):
+                module, within = argument, kind == "automodule"
+            elif kind.startswith("auto"):
+                found.setdefault(module, set()).add(argument)
+                within = False
+            elif kind == "members" and within:
+                found.setdefault(module, set()).update(name for name in argument.split(", ") if name)
+    return found
+
+
+SHOWN = documented()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_is_documented(package):
+    names = set().union(*SHOWN.values())
+    assert sorted(set(import_module(package).__all__) - names) == []
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_every_public_name_of_an_adapter_is_documented(adapter):
+    tree = ast.parse((ROOT / f"src/forethought/adapters/{adapter}.py").read_text())
+    defined = {node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    public = {name for name in defined if not name.startswith("_")}
+    assert public - INTERNAL == SHOWN[f"forethought.adapters.{adapter}"]
+
+
+def test_the_adapters_are_those_that_the_package_names():
+    assert set(import_module("forethought.adapters").__all__) == set(ADAPTERS)
