@@ -402,11 +402,11 @@ class FeasibilityEvidence(_Graph):
 GRAPHS: dict[str, type[LearningConnectivity] | type[FeasibilityEvidence]] = {
     graph.kind: graph for graph in (LearningConnectivity, FeasibilityEvidence)
 }
-"""The kinds of graph that `forethought judge` makes, by the name that stands in their files."""
+"""The kinds of graph of the paper, by the name that stands in their files."""
 
 
 def load_graph(path: str | Path) -> LearningConnectivity | FeasibilityEvidence:
-    """Read a graph file of either kind that `forethought judge` makes."""
+    """Read a graph file of either kind of the paper."""
     document = _read(path)
     if document.get("kind") not in GRAPHS:
         raise ValueError(f"{path}: holds a graph of kind {document.get('kind')!r}; {' or '.join(GRAPHS)} is needed")

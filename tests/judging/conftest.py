@@ -14,7 +14,7 @@ import pytest
 
 from forethought.judging.plan import Settings, make_plan
 from forethought.judging.prompts import Prompts, default_template
-from forethought.judging.replies import EVALUATED, EVIDENCE, LIST_NAMES, SCRATCH, SOURCES, TARGET
+from forethought.judging.replies import CHOICES, EVALUATED, EVIDENCE, LIST_NAMES, SCRATCH, TARGET
 from forethought.judging.store import create_run
 from forethought.tasks import Task, TaskSet
 
@@ -50,8 +50,8 @@ def records():
         ids, made = plan.wire_ids, []
         for target in query.targets if targets is None else targets:
             chosen = [ids[s] for s in query.sources if s != target][:2]
-            if plan.kind == "learning_connectivity":
-                made.append({TARGET: ids[target], SOURCES: chosen})
+            if plan.kind in CHOICES:
+                made.append({TARGET: ids[target], CHOICES[plan.kind]: chosen})
             else:
                 made.append({EVALUATED: ids[target], SCRATCH: not chosen, EVIDENCE: chosen})
         if change is not None:
@@ -119,7 +119,8 @@ class Student:
         if "Evidence goals" in before:
             made = [{EVALUATED: t, SCRATCH: False, EVIDENCE: [s for s in sources if s != t][:2]} for t in targets]
             return json.dumps({"judgments": made})
-        return json.dumps({"records": [{TARGET: t, SOURCES: [s for s in sources if s != t][:2]} for t in targets]})
+        name = CHOICES["interestingness" if "Mastered goals" in before else "learning_connectivity"]
+        return json.dumps({"records": [{TARGET: t, name: [s for s in sources if s != t][:2]} for t in targets]})
 
 
 @pytest.fixture

@@ -4,11 +4,14 @@ import sys
 
 import pytest
 
+from forethought import Curriculum, CurriculumConfig, Interestingness, TaskSet
 from forethought.cli import run as forethought
-from forethought.judging.plan import KINDS
+from forethought.cli.judge_domain import KIND_NAMES
 from forethought.judging.store import open_run
 
 pytest.importorskip("pydantic_ai")
+
+KINDS = KIND_NAMES["both"]
 
 
 @pytest.fixture
@@ -151,6 +154,30 @@ def test_run_asks_all_and_status_tells(planned, answering, capsys):
     assert "asked google:gemini-3.8-flash, answered by function" in out
     for kind in KINDS:
         assert open_run(f"{planned}/{kind}").missing() == {}
+
+
+def test_what_bores_is_judged_by_itself_and_masks_progress(domain, tmp_path, answering, capsys):
+    directory = str(tmp_path / "boring")
+    arguments = [*domain, "--kind", "interestingness", "--repetitions", "2"]
+    assert forethought(["judge", "plan", directory, *arguments]) == 0
+    assert "2 queries of at most 9 mastered goals and 9 target goals" in capsys.readouterr().out
+    assert forethought(["judge", "run", directory, "--yes"]) == 0
+    assert all("no longer worth learning once another is mastered: my doors" in p for p in answering.prompts)
+    assert forethought(["judge", "build", directory]) == 0
+    graph = Interestingness.load(tmp_path / "boring" / "interestingness.json")
+    assert graph.provenance.learner == "door opener"
+    # The student names two goals for each target, whichever are shown first.
+    assert graph.weights.sum(axis=0).tolist() == [2.0] * 9
+    assert forethought(["judge", "audit", str(tmp_path / "boring" / "interestingness.json")]) == 2
+    assert "holds a graph of kind 'interestingness'" in capsys.readouterr().err
+
+    tasks = TaskSet.load(tmp_path / "my doors.json")
+    curriculum = Curriculum(tasks, interestingness=graph, method="omni", config=CurriculumConfig(warmup=0))
+    mastered = int(graph.weights.sum(axis=1).argmax())
+    curriculum.update([mastered], [1.0])
+    expected = graph.weights[[mastered], :].toarray().ravel() >= 0.5
+    assert expected.any()
+    assert (curriculum.interestingness < 1).tolist() == expected.tolist()
 
 
 def test_a_person_is_told_the_cost_and_may_say_no(planned, answering, capsys, terminal):

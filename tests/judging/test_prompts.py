@@ -86,7 +86,9 @@ def test_a_template_that_fails_says_why(part, message):
 
 
 def test_an_unknown_kind_is_named():
-    with pytest.raises(ValueError, match="'both'; allowed are learning_connectivity and feasibility_evidence"):
+    with pytest.raises(
+        ValueError, match="'both'; allowed are learning_connectivity, feasibility_evidence, interestingness"
+    ):
         Prompts("both", "", "", "", "", "")
     with pytest.raises(ValueError, match="'both'"):
         default_template("both")

@@ -49,6 +49,21 @@ def test_blocks_of_a_repetition_join_into_one_graph(tmp_path):
     assert build_graph(run).weights.toarray().tolist() == [[0, 0, 1], [0, 0, 1], [1, 0, 0]]
 
 
+def test_recorded_answers_on_what_bores_become_a_graph(tmp_path):
+    def record(query):
+        query["mastered_ids"] = query.pop("source_ids")
+        for answer in query["reply"]["records"]:
+            answer["mastered_goal_ids"] = answer.pop("transfer_source_ids")
+
+    lines = changed(CONNECTIVITY, lambda queries: [record(query) for query in queries])
+    graph = build_graph(recorded("interestingness", lines, tmp_path / "run"))
+    assert graph.kind == "interestingness"
+    assert graph.weights.toarray().tolist() == [[0, 0, 1], [0, 0, 1], [1, 0, 0]]
+    # Answers to the other question about pairs are none to this one.
+    swapped = changed(lines, lambda queries: queries[0].update(reply=CONNECTIVITY[0]["reply"]))
+    assert recorded("interestingness", swapped, tmp_path / "other").missing() == {"in-r0-t0-s0": (2, 0, 1)}
+
+
 def test_evidence_is_spread_over_what_was_selected(tmp_path):
     graph = build_graph(recorded("feasibility_evidence", EVIDENCE, tmp_path / "run"))
     assert graph.weights.toarray().tolist() == [[0, 1, 0.5], [0, 0, 0.5], [0, 0, 0]]

@@ -16,6 +16,7 @@ KIND_NAMES = {
     "both": ("learning_connectivity", "feasibility_evidence"),
     "connectivity": ("learning_connectivity",),
     "evidence": ("feasibility_evidence",),
+    "interestingness": ("interestingness",),
 }
 
 
@@ -26,7 +27,8 @@ class Domain:
     Attributes:
         tasks: craftax (the 256 goals), or a task file (JSON, YAML or CSV).
         own_goals: For craftax, a Python file with goals of your own, which are judged with the 256.
-        kind: both, connectivity (what helps what) or evidence (what shows that a task is ready).
+        kind: both, connectivity (what helps what), evidence (what shows that a task is ready), or interestingness (what
+            is boring once another is mastered; for the method omni).
         learner: A name for the learner. For craftax, primitive (default) and subroutines have contexts that ship.
         domain: What the domain is called; default: the task file's name.
         environment: Text file on how the domain works; needed for tasks of your own.
@@ -34,6 +36,7 @@ class Domain:
         learner_context: Text file on the learner, its training and its rewards; needed for tasks of your own.
         connectivity_template: Jinja template in place of the one that ships.
         evidence_template: Likewise.
+        interestingness_template: Likewise.
     """
 
     tasks: str = "craftax"
@@ -46,6 +49,7 @@ class Domain:
     learner_context: str = ""
     connectivity_template: str = ""
     evidence_template: str = ""
+    interestingness_template: str = ""
 
     def kinds(self) -> tuple[str, ...]:
         """The kinds of judgment asked for."""
@@ -76,7 +80,11 @@ class Domain:
         """Template and contexts of a kind of judgment."""
         from forethought.judging.prompts import Prompts, default_template, read_text
 
-        template = {"learning_connectivity": self.connectivity_template, "feasibility_evidence": self.evidence_template}
+        template = {
+            "learning_connectivity": self.connectivity_template,
+            "feasibility_evidence": self.evidence_template,
+            "interestingness": self.interestingness_template,
+        }
         texts = {name: read_text(path) if path else None for name, path in self._contexts().items()}
         if self.tasks == "craftax":
             from forethought.craftax import shipped

@@ -108,7 +108,7 @@ def recorded(
                 kind = next((kind for kind, field in SOURCES.items() if field in line), None)
                 if kind is None:
                     raise UsageError(
-                        f"{file}: a line has neither of {', '.join(SOURCES.values())}; it is no recorded query"
+                        f"{file}: a line has none of {', '.join(SOURCES.values())}; it is no recorded query"
                     )
                 lines.setdefault(kind, []).append(line)
         tasks = domain.load_tasks()

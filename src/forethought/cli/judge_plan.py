@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PRUNE_ABOVE = 512
 """Tasks above which not every pair is asked about unless told so."""
 
-CANDIDATES = {"learning_connectivity": 128, "feasibility_evidence": 256}
+CANDIDATES = {"learning_connectivity": 128, "feasibility_evidence": 256, "interestingness": 128}
 """Candidates for a block of targets where not every pair is asked about, by kind of judgment."""
 
 
@@ -51,8 +51,8 @@ def plan(
         thinking: How much the model should think: minimal, low, medium, high, xhigh, or none to leave it to the model.
         shape: Shape of a reply: records (a list) or keyed (an object with one property a target).
         repetitions: Independent repetitions of every judgment.
-        source_block: Most sources in one connectivity query; default 64.
-        target_block: Most targets in one query; default 16 for connectivity and 8 for evidence.
+        source_block: Most sources in one query, except of evidence; default 64.
+        target_block: Most targets in one query; default 8 for evidence, otherwise 16.
         seed: Of the shuffles.
         candidates: Sources to offer to a block of targets: all, a number, or auto (all up to 512 tasks).
         random_share: Part of the candidates drawn at random where not all are offered; the rest are nearest neighbours.
@@ -70,14 +70,13 @@ def plan(
         settings = Settings(model, base_url, None if thinking == "none" else thinking, shape)
         plans = []
         for kind in domain.kinds():
-            connectivity = kind == "learning_connectivity"
             plans.append(
                 make_plan(
                     tasks,
                     domain.prompts(kind),
                     settings,
                     repetitions=repetitions,
-                    source_block=source_block if connectivity else None,
+                    source_block=None if kind == "feasibility_evidence" else source_block,
                     target_block=target_block,
                     seed=seed,
                     pruning=_pruning(kind, tasks, domain.tasks, candidates, random_share, embeddings),

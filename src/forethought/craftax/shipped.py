@@ -42,7 +42,7 @@ def prompts(kind: str, learner: str = "primitive") -> "Prompts":
     """What a model is told to judge the goals: the template for any domain, with the contexts of Craftax.
 
     Args:
-        kind: `learning_connectivity` or `feasibility_evidence`.
+        kind: `learning_connectivity`, `feasibility_evidence` or `interestingness`.
         learner: the learner variant.
     """
     from forethought.judging.prompts import Prompts, default_template, read_text

@@ -8,23 +8,28 @@ import numpy as np
 from scipy import sparse
 
 from forethought import __version__
-from forethought.graphs import FeasibilityEvidence, LearningConnectivity, Provenance
+from forethought.graphs import FeasibilityEvidence, Interestingness, LearningConnectivity, Provenance
 from forethought.judging.plan import Plan
 from forethought.judging.state import Judgment, State
 from forethought.judging.store import Run
+
+PAIRS: dict[str, type[LearningConnectivity] | type[Interestingness]] = {
+    graph.kind: graph for graph in (LearningConnectivity, Interestingness)
+}
+"""The graphs whose judgments are about pairs, by kind."""
 
 Selections = list[list[tuple[int, ...] | None]]
 """Per repetition and target, what was selected; None for a target without a judgment."""
 
 
-def build_graph(run: Run, partial: bool = False) -> LearningConnectivity | FeasibilityEvidence:
+def build_graph(run: Run, partial: bool = False) -> LearningConnectivity | FeasibilityEvidence | Interestingness:
     """The graph of a run.
 
-    An edge of the learning-connectivity graph weighs the yes votes over the repetitions that asked about its pair. The
-    evidence of a task is averaged over the repetitions that judged it.
+    An edge of learning connectivity, or of interestingness, weighs the yes votes over the repetitions that asked about
+    its pair. The evidence of a task is averaged over the repetitions that judged it.
 
     Args:
-        run: the run, of either kind.
+        run: the run, of any kind.
         partial: whether judgments may be missing. Then a pair about which no repetition was answered has no edge.
 
     Raises:
@@ -46,10 +51,10 @@ def build_graph(run: Run, partial: bool = False) -> LearningConnectivity | Feasi
         )
     plan = run.plan
     selections, provenance = _selections(plan, judgments), _provenance(plan, state, judgments, missing)
-    if plan.kind == "learning_connectivity":
+    if plan.kind in PAIRS:
         chosen = [[sources or () for sources in repetition] for repetition in selections]
         asked = _asked(plan, judgments) if missing or plan.pruning else None
-        return LearningConnectivity.from_selections(plan.tasks.ids, chosen, provenance, asked)
+        return PAIRS[plan.kind].from_selections(plan.tasks.ids, chosen, provenance, asked)
     judged = np.array([[chosen is not None for chosen in repetition] for repetition in selections]).any(axis=0)
     if not judged.all():
         without = plan.tasks.ids[int(np.flatnonzero(~judged)[0])]
@@ -59,7 +64,7 @@ def build_graph(run: Run, partial: bool = False) -> LearningConnectivity | Feasi
 
 
 def _selections(plan: Plan, judgments: Iterable[Judgment]) -> Selections:
-    """What every repetition selected; a connectivity target is judged by one query for each block of sources."""
+    """What every repetition selected; of pairs, a target is judged by one query for each block of sources."""
     selections: Selections = [[None] * len(plan.tasks) for _ in plan.repetitions]
     for judgment in judgments:
         repetition = selections[judgment.repetition]

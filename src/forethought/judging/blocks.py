@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-PREFIXES = {"learning_connectivity": "lc", "feasibility_evidence": "fe"}
+PREFIXES = {"learning_connectivity": "lc", "feasibility_evidence": "fe", "interestingness": "in"}
 """What the ids of queries begin with, by kind of judgment."""
 
 Block = tuple[int, ...]

@@ -16,7 +16,7 @@ BYTES_PER_TOKEN = 4
 THOUGHTS = (3_000, 8_000, 20_000)
 """Tokens of thinking in one reply, in three cases: they make up most of the cost, and only a pilot tells."""
 
-VISIBLE = {"learning_connectivity": 90, "feasibility_evidence": 50}
+VISIBLE = {"learning_connectivity": 90, "feasibility_evidence": 50, "interestingness": 60}
 """Tokens that a reply spends on one target, thinking left out, by kind of judgment: a guess."""
 
 BATCH = 0.5

@@ -66,7 +66,7 @@ class Plan:
     """What a run asks.
 
     Attributes:
-        kind: `learning_connectivity` or `feasibility_evidence`.
+        kind: one of `KINDS`.
         tasks: the task set; positions in it are used everywhere below.
         prompts: template and contexts.
         settings: model and how it is asked.
@@ -249,8 +249,8 @@ def make_plan(
         prompts: template and contexts; they fix the kind of judgment.
         settings: model and how it is asked.
         repetitions: R, at least 1.
-        source_block: most goals to choose from in one query; default 64 for connectivity and all for evidence.
-        target_block: most goals to judge in one query; default 16 for connectivity and 8 for evidence.
+        source_block: most goals to choose from in one query; default all for evidence, otherwise 64.
+        target_block: most goals to judge in one query; default 8 for evidence, otherwise 16.
         seed: of the shuffles, at least 0.
         pruning: ask only about likely pairs; None asks about all.
         learner: a name for the learner.

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jinja2 import Template
 
-LISTS = {"learning_connectivity": "source_goals", "feasibility_evidence": "evidence_goals"}
+LISTS = {
+    "learning_connectivity": "source_goals",
+    "feasibility_evidence": "evidence_goals",
+    "interestingness": "mastered_goals",
+}
 """The variable that holds the goals to choose from, by kind of judgment."""
 
 CONTEXTS = ("domain_name", "environment", "goal_suite", "learner")
@@ -22,12 +26,12 @@ CONTEXTS = ("domain_name", "environment", "goal_suite", "learner")
 class Prompts:
     """A Jinja template and the contexts that every query puts into it (paper, Appendix B.2).
 
-    A template uses `target_goals` and, by kind, `source_goals` or `evidence_goals` (lists of objects with `id` and
-    `goal`), and may use `domain_name`, `environment`, `goal_suite` and `learner` (texts). Texts are put in as they are:
-    what looks like Jinja inside a context or a goal stays what it is.
+    A template uses `target_goals` and, by kind, one of `LISTS` (lists of objects with `id` and `goal`), and may use
+    `domain_name`, `environment`, `goal_suite` and `learner` (texts). Texts are put in as they are: what looks like
+    Jinja inside a context or a goal stays what it is.
 
     Attributes:
-        kind: `learning_connectivity` or `feasibility_evidence`.
+        kind: one of `LISTS`.
         template: text of the template.
         environment: how the domain works.
         goal_suite: how the goals are to be read.
@@ -47,7 +51,7 @@ class Prompts:
 
     def __post_init__(self):
         if self.kind not in LISTS:
-            raise ValueError(f"the kind of judgment is {self.kind!r}; allowed are {' and '.join(LISTS)}")
+            raise ValueError(f"the kind of judgment is {self.kind!r}; allowed are {', '.join(LISTS)}")
         _compile(self.kind, self.template)
 
     @property
@@ -83,7 +87,7 @@ class Prompts:
 def default_template(kind: str) -> str:
     """The template that ships, for any domain."""
     if kind not in LISTS:
-        raise ValueError(f"the kind of judgment is {kind!r}; allowed are {' and '.join(LISTS)}")
+        raise ValueError(f"the kind of judgment is {kind!r}; allowed are {', '.join(LISTS)}")
     return read_text(Path(str(files("forethought.judging") / "templates" / f"{kind}.md.j2")))
 
 

@@ -2,8 +2,9 @@
 
 A connectivity line has `repetition`, `source_ids`, `target_ids` and `reply.records` with `target_id` and
 `transfer_source_ids`; an evidence line has `evidence_ids` for `source_ids`, and `reply.judgments` with
-`evaluated_goal_id`, `feasible_from_scratch` and `readiness_evidence_goal_ids` (1 to 3, or none from scratch). Replies
-name tasks by their own ids.
+`evaluated_goal_id`, `feasible_from_scratch` and `readiness_evidence_goal_ids` (1 to 3, or none from scratch); one of
+interestingness has `mastered_ids`, and `reply.records` with `target_id` and `mastered_goal_ids`. Replies name tasks by
+their own ids.
 """
 
 import json
@@ -18,7 +19,11 @@ from forethought.judging.replies import Reply
 from forethought.judging.store import Run, create_run
 from forethought.tasks import TaskSet
 
-SOURCES = {"learning_connectivity": "source_ids", "feasibility_evidence": "evidence_ids"}
+SOURCES = {
+    "learning_connectivity": "source_ids",
+    "feasibility_evidence": "evidence_ids",
+    "interestingness": "mastered_ids",
+}
 """The field with the goals that were offered, by kind of judgment."""
 
 

@@ -4,16 +4,20 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from forethought.judging.blocks import Query
 from forethought.judging.plan import Plan
 
-LIST_NAMES = {"learning_connectivity": "records", "feasibility_evidence": "judgments"}
+LIST_NAMES = {"learning_connectivity": "records", "feasibility_evidence": "judgments", "interestingness": "records"}
 """The list in a reply that holds one record a target, by kind of judgment."""
 
 TARGET, SOURCES = "target_id", "transfer_source_ids"
 """Fields of a connectivity record."""
+
+CHOICES = {"learning_connectivity": SOURCES, "interestingness": "mastered_goal_ids"}
+"""The field with what was chosen, for the kinds that judge pairs: any number for each target."""
 
 EVALUATED, SCRATCH, EVIDENCE = "evaluated_goal_id", "feasible_from_scratch", "readiness_evidence_goal_ids"
 """Fields of an evidence record."""
@@ -102,8 +106,8 @@ def judge(plan: Plan, query: Query, targets: Sequence[int], text: str) -> Verdic
         records = _records(plan.kind, parse(text), asked)
     except ValueError as error:
         return Verdict({}, dict.fromkeys(targets, str(error)))
-    read = _read_connectivity if plan.kind == "learning_connectivity" else _read_evidence
-    name = TARGET if plan.kind == "learning_connectivity" else EVALUATED
+    read = partial(_read_pairs, CHOICES[plan.kind]) if plan.kind in CHOICES else _read_evidence
+    name = TARGET if plan.kind in CHOICES else EVALUATED
     selections, problems = {}, {position: f"{id} has no record" for id, position in asked.items()}
     seen: dict[Any, int] = {}
     for record in records:
@@ -170,8 +174,8 @@ def _records(kind: str, value: Any, asked: Mapping[str, int]) -> list[Any]:
     if isinstance(named, list):
         return named
     if asked.keys() & value.keys():
-        if kind == "learning_connectivity":
-            return [{TARGET: id, SOURCES: chosen} for id, chosen in value.items()]
+        if kind in CHOICES:
+            return [{TARGET: id, CHOICES[kind]: chosen} for id, chosen in value.items()]
         return [{EVALUATED: id, **record} for id, record in value.items() if isinstance(record, dict)]
     lists = [entry for entry in value.values() if isinstance(entry, list)]
     if len(lists) == 1 and all(isinstance(record, dict) for record in lists[0]):
@@ -179,8 +183,8 @@ def _records(kind: str, value: Any, asked: Mapping[str, int]) -> list[Any]:
     raise ValueError(f"the reply has no list {LIST_NAMES[kind]}")
 
 
-def _read_connectivity(id: str, record: dict[str, Any]) -> list[str]:
-    return _texts(id, SOURCES, record.get(SOURCES))
+def _read_pairs(name: str, id: str, record: dict[str, Any]) -> list[str]:
+    return _texts(id, name, record.get(name))
 
 
 def _read_evidence(id: str, record: dict[str, Any]) -> list[str]:

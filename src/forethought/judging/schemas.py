@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from forethought.judging.providers import Limits, Provider
-from forethought.judging.replies import EVALUATED, EVIDENCE, LIST_NAMES, MOST_EVIDENCE, SCRATCH, SOURCES, TARGET
+from forethought.judging.replies import CHOICES, EVALUATED, EVIDENCE, LIST_NAMES, MOST_EVIDENCE, SCRATCH, TARGET
 
 Schema = dict[str, Any]
 
@@ -17,26 +17,26 @@ def response_schema(kind: str, shape: str, dialect: str, sources: Sequence[str],
     """The schema of a reply.
 
     Args:
-        kind: `learning_connectivity` or `feasibility_evidence`.
+        kind: kind of judgment.
         shape: `records`, a list with one record a target; or `keyed`, an object with one property a target.
         dialect: `strict` lists all ids and counts records, `targets` lists the ids of targets, any other lists none.
         sources: ids that were offered.
         targets: ids that were asked.
     """
     lists_sources, lists_targets = dialect == "strict", dialect in ("strict", "targets")
-    connectivity = kind == "learning_connectivity"
+    pairs = kind in CHOICES
     source: Schema = {"$ref": "#/$defs/source"} if lists_sources else {"type": "string"}
     chosen: Schema = {"type": "array", "items": source}
     if lists_sources:
-        chosen["maxItems"] = len(sources) if connectivity else MOST_EVIDENCE
-    answer = {SOURCES: chosen} if connectivity else {SCRATCH: {"type": "boolean"}, EVIDENCE: chosen}
+        chosen["maxItems"] = len(sources) if pairs else MOST_EVIDENCE
+    answer = {CHOICES[kind]: chosen} if pairs else {SCRATCH: {"type": "boolean"}, EVIDENCE: chosen}
     if shape == "keyed":
-        schema = _object({id: chosen if connectivity else _object(answer) for id in targets})
+        schema = _object({id: chosen if pairs else _object(answer) for id in targets})
     else:
         target: Schema = {"type": "string", "enum": list(targets)} if lists_targets else {"type": "string"}
         records: Schema = {
             "type": "array",
-            "items": _object({TARGET if connectivity else EVALUATED: target} | answer),
+            "items": _object({TARGET if pairs else EVALUATED: target} | answer),
         }
         if lists_sources:
             records |= {"minItems": len(targets), "maxItems": len(targets)}

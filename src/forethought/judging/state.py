@@ -14,7 +14,7 @@ class Judgment:
     """What one reply has settled.
 
     Attributes:
-        kind: `learning_connectivity` or `feasibility_evidence`.
+        kind: kind of judgment.
         repetition: number of the repetition, from 0.
         query: id of the query.
         targets_asked: positions of the tasks that the request asked to judge.
