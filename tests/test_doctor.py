@@ -17,6 +17,7 @@ def test_it_names_versions_device_cache_and_data(capsys):
     text = capsys.readouterr().out
     for name in ("python", "jax", "device", "compilation cache", "disk here", "goals.json"):
         assert f"\n{name}" in f"\n{text}"
+    assert [name for name, _ in examine() if f"\n{name}  " not in f"\n{text}"] == [], "no gap before its value"
     assert dict(examine())["numpy"][0].isdigit()
 
 

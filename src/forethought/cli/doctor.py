@@ -15,5 +15,5 @@ def doctor() -> int:
     from forethought.doctor import examine
 
     for name, value in examine():
-        print(f"{name:20}{value}")
+        print(f"{name:31}{value}")
     return 0
