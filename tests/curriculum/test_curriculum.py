@@ -526,8 +526,14 @@ def test_importing_changes_nothing_and_settings_need_no_numpy():
         "import sys, forethought.curriculum.config, forethought.curriculum.methods\n"
         "assert 'numpy' not in sys.modules\n"
         "import numpy as np; before = np.geterr(), repr(np.random.get_state())\n"
-        "import warnings; filters = list(warnings.filters)\n"
+        # SciPy adds a filter of its own.
+        "import scipy.sparse, warnings; filters = list(warnings.filters)\n"
+        "import signal, threading; handler = signal.getsignal(signal.SIGINT)\n"
         "from forethought.curriculum import Curriculum\n"
+        "from forethought import Task, TaskSet\n"
+        "curriculum = Curriculum(TaskSet([Task('a', 'A.')])); curriculum.update(curriculum.sample(2), [0, 1])\n"
+        "assert signal.getsignal(signal.SIGINT) is handler and threading.active_count() == 1\n"
+        "assert list(warnings.filters) == filters\n"
         "assert (np.geterr(), repr(np.random.get_state())) == before\n"
         "assert 'jax' not in sys.modules and 'pandas' not in sys.modules\n"
     )

@@ -2,7 +2,8 @@
 
 Mastered tasks are gone through from the highest success rate down. One that no earlier one has made boring stays
 interesting and makes boring what it was judged to, save what was taken for interesting before. OMNI goes through all
-tasks, those never solved too; here only mastered ones have a say.
+tasks, those never solved too; here only mastered ones have a say. What is masked is the signal of `alp`, where OMNI
+has its own: learning progress from evaluations, as z-scores through a sigmoid.
 """
 
 import numpy as np

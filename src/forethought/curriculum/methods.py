@@ -44,9 +44,9 @@ METHODS: dict[str, Method] = {
     "thompson": Method("best_change"),
     "omni": Method("progress", interestingness=True),
 }
-"""Name -> method. Up to `perm`: paper, Section 4.3 and Appendix D. Then, for comparison, after Rutherford et al. 2024,
-Jiang et al. 2021, Willems et al. 2020, Matiisen et al. 2017 and Zhang et al. 2023, each under the same rules as the
-others: the same estimates, warm-up, exploration and importance weights."""
+"""Name -> method. Up to `perm`: paper, Section 4.3 and Appendix D. Then, for comparison, after Tzannetos et al. 2023
+and Rutherford et al. 2024, Jiang et al. 2021, Willems et al. 2020, Matiisen et al. 2017 and Zhang et al. 2023, each
+under the same rules as the others: the same estimates, warm-up, exploration and importance weights."""
 
 
 def resolve(

@@ -3,7 +3,8 @@
     P(m) = (1 - rho) P_S(m) + rho P_C(m)
     P_S(m) proportional to (1 / rank(S_m)) ^ (1 / beta),    P_C(m) proportional to c - C_m,
 
-over the tasks observed so far; c is the current iteration, C_m that of m's latest observation. S_m is the mean absolute
+over the tasks observed so far; c is the current iteration, C_m that of m's latest observation (there they count
+episodes, and C_m is when the level was last played). S_m is the mean absolute
 error of the value function over the latest episodes. A curriculum sees outcomes and no value function, so the
 estimated success rate v before the observation stands for it: with undiscounted returns of 0 or 1 and mean r, the
 error is r (1 - v) + (1 - r) v. Tasks never observed are left to the warm-up and to exploration.

@@ -31,9 +31,10 @@ def intermediate_signal(success_rate: Float64[np.ndarray, " task"]) -> Float64[n
 
 
 def learnability_signal(success_rate: Float64[np.ndarray, " task"]) -> Float64[np.ndarray, " task"]:
-    """The variance of an outcome, p (1 - p) (Rutherford et al. 2024, Sampling for Learnability).
+    """The variance of an outcome, p (1 - p) (Tzannetos et al. 2023, ProCuRL; Rutherford et al. 2024, SFL).
 
-    They train on the best of many sampled levels; over a fixed set of tasks the sampling follows the score itself.
+    ProCuRL derives it as the proximity of a task that can be mastered, and draws by a softmax of it; SFL trains on the
+    best of many sampled levels. Over a fixed set of tasks the sampling here follows the score itself.
     """
     return success_rate * (1 - success_rate)
 
