@@ -98,6 +98,17 @@ def test_another_machine_s_claim_holds_until_it_is_silent(tmp_path):
         assert claim_on(run).mine
 
 
+def test_a_clock_that_is_ahead_takes_no_claim_from_the_living(tmp_path, monkeypatch):
+    run = tmp_path / "seed-0"
+    elsewhere(run, 20)
+    ahead = time.time() + 2 * SILENCE
+    monkeypatch.setattr(claiming.time, "time", lambda: ahead)
+    assert claim_on(run).void  # As far as this machine can tell.
+    with pytest.raises(Busy, match="who are claiming it"), claimed(run):
+        pass
+    assert claim_on(run).owner.host == "node7"
+
+
 def test_a_later_attempt_of_the_same_job_need_not_wait(tmp_path):
     run = tmp_path / "seed-0"
     elsewhere(run, job="slurm 7")

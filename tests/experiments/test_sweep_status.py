@@ -196,6 +196,13 @@ def test_a_speed_is_the_median_without_the_iteration_that_compiles(runs):
         speed_of(runs[2].path)
 
 
+@pytest.mark.parametrize("meta", [{"devices": 8}, {"devices": 1, "continued": [{"devices": 8}]}])
+def test_the_speed_of_several_devices_is_not_taken_for_that_of_one(runs, meta):
+    begin(runs[0], 1.0, 100.0, meta=meta)
+    with pytest.raises(ConfigError, match="8 devices shared this run"):
+        speed_of(runs[0].path)
+
+
 def test_a_speed_of_another_kind_of_run_is_refused(suite_file, runs, tmp_path):
     name = str(suite_file)
     begin(runs[0], 10.0, 20.0)

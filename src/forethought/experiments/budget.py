@@ -74,13 +74,18 @@ def speed_of(run_dir: str | Path) -> tuple[RunConfig, Speed]:
     """How fast a run was, which may be of a few iterations only.
 
     Raises:
-        ConfigError: If it has not finished an iteration.
+        ConfigError: If it has not finished an iteration, or several devices shared it.
         ValueError: If no run lies there.
     """
     run = RunDirectory(run_dir)
     rates = [row["steps_per_second"] for row in run.metrics().iter_rows(named=True)]
     if not rates:
         raise ConfigError(f"{run.path}: no iteration is done, so its speed is not known")
+    last = (run.meta.get("continued") or [run.meta])[-1]
+    if (devices := last.get("devices", 1)) > 1:
+        raise ConfigError(
+            f"{run.path}: {devices} devices shared this run, but hours are those of one; measure it on one"
+        )
     device, iterations = run.meta.get("device", "a device that it does not name"), len(rates)
     source = f"{run.path}: {device}, {iterations} iteration{'s' if iterations > 1 else ''}"
     if iterations == 1:

@@ -66,9 +66,16 @@ class Claim:
     @property
     def void(self) -> bool:
         """Whether its owner has gone."""
-        if self.owner is not None and self.owner.machine == _machine():
-            return _began(self.owner.process) != self.owner.started
-        return self.age > SILENCE
+        return self.ended or (not self._seen_from_here and self.age > SILENCE)
+
+    @property
+    def ended(self) -> bool:
+        """Whether its owner can be seen from here to have ended."""
+        return self.owner is not None and self._seen_from_here and _began(self.owner.process) != self.owner.started
+
+    @property
+    def _seen_from_here(self) -> bool:
+        return self.owner is not None and self.owner.machine == _machine()
 
     @property
     def mine(self) -> bool:
@@ -143,13 +150,16 @@ def _take(path: Path, text: str, job: str | None) -> None:
         earlier = job is not None and found.owner is not None and found.owner.job == job
         if not (found.void or earlier):
             raise Busy(f"run {run} is in use by {found}")
-        if _replace(path, found.text, text):
+        if _replace(path, found.text, text, silence=0.0 if earlier or found.ended else SILENCE):
             return
     raise Busy(f"run {run} is in use by others, who are claiming it at this moment")
 
 
-def _replace(path: Path, void: str, text: str) -> bool:
-    """Put a claim in the place of a void one, unless others are at it: they take turns."""
+def _replace(path: Path, void: str, text: str, silence: float) -> bool:
+    """Put a claim in the place of a void one, unless others are at it: they take turns.
+
+    Silence is measured once more here, by the clock of the machine that has the files: this one's may be wrong.
+    """
     turn = path.with_name(f".{path.name}.turn")
     try:
         open(turn, "x").close()
@@ -159,12 +169,14 @@ def _replace(path: Path, void: str, text: str) -> bool:
                 turn.unlink()  # Whoever made it did not live to remove it.
         return False
     try:
-        if _read(path) != void:
+        if _read(path) != void or turn.stat().st_mtime - path.stat().st_mtime < silence:
             return False
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(path)
         return True
+    except FileNotFoundError:
+        return False  # Its owner has let go of it at this moment.
     finally:
         turn.unlink(missing_ok=True)
 
