@@ -55,7 +55,8 @@ def test_figures_tables_and_report_of_a_suite_of_ones_own(capsys, made_up_sweep)
     assert run(["table", "3", *common]) == 0
     table = capsys.readouterr().out
     # Runs with half the weight on the target are no part of this table.
-    settings = [line.split(" | ")[:3] for line in table.splitlines() if " ± " in line and line.startswith("| ")]
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    settings = [cells[:3] for cells in rows if cells[1] in ("1", "2", "3")]
     assert settings == [
         ["| main", "2", "1"],
         ["| main", "2", "1"],

@@ -1,6 +1,7 @@
 """Figures show what the records say, at every scale and width, and nothing in them is cut off or too alike."""
 
 import itertools
+import re
 import sys
 from dataclasses import replace
 
@@ -141,7 +142,9 @@ def test_runs_that_are_missing_are_named(studies):
     assert "Not complete: 20 of 160 runs had no evaluation yet (none of ALP)." in drawn(1, without).note
     assert "Not complete: 5 of 20 runs had no evaluation yet (none of ALP)." in drawn(2, without).note
     assert "Not complete" not in drawn(2, without, methods=("perm",)).note
-    with pytest.raises(MissingRunsError, match="with uniform weights"):
+    with pytest.raises(
+        MissingRunsError, match=r"suite targets at scale paper has no run .* with uniform weights; name a"
+    ):
         drawn(3, studies("targets"))
     with pytest.raises(MissingRunsError, match="with another L or alpha"):
         drawn(4, studies("uniform"))
@@ -155,6 +158,30 @@ def test_unfinished_runs_have_curves_and_no_shares(studies):
     assert [text.get_text() for axes in made.figure.axes[2:] for text in axes.texts] == ["no run is finished"] * 2
 
 
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 12])
+def test_a_run_that_has_only_begun_takes_nothing_from_its_finished_siblings(studies, number):
+    study = studies(FIGURES[number].suite, "laptop")
+    last = pl.col("seed") == 4 if number != 4 else pl.col("seed") == 2
+    early = pl.when(last).then(1.0).otherwise("success_rate")
+    rows = study.evaluations.filter(~last | (pl.col("iteration") == 0)).with_columns(success_rate=early)
+    ours = drawn(number, replace(study, evaluations=rows))
+    theirs = drawn(number, replace(study, evaluations=study.evaluations.filter(~last)))
+    assert ours.table.equals(theirs.table)
+    assert re.search(r"Not ended: \d+ runs, left out where others of the kind have", ours.note)
+    assert "Not ended" not in theirs.note
+
+
+def test_learners_have_panels_of_their_own(studies):
+    study = studies("targets", "laptop")
+    more = study.evaluations.filter(pl.col("group") == "have_8_wood").with_columns(learner=pl.lit("subroutines"))
+    titles = [axes.get_title() for axes in drawn(1, replace(study, evaluations=more)).figure.axes]
+    assert titles == ["Have at least 8 wood"]
+    both = replace(study, evaluations=pl.concat([study.evaluations, more]))
+    titles = [axes.get_title().replace("\n", " ") for axes in drawn(1, both).figure.axes]
+    assert titles[2:4] == ["Have at least 8 wood: primitive actions", "Have at least 8 wood: subroutine calls"]
+    assert len(titles) == 5
+
+
 def test_bad_choices_are_refused_in_one_line(studies):
     study = studies("targets")
     for options, words in (
@@ -165,6 +192,10 @@ def test_bad_choices_are_refused_in_one_line(studies):
     ):
         with pytest.raises(ValueError, match=words):
             drawn(2, study, **options)
+    with pytest.raises(
+        ValueError, match="figure 8: methods are alp, perm; the seeds of one method are shown, name one"
+    ):
+        drawn(8, study, methods=("alp", "perm"))
     with pytest.raises(ValueError, match="figure is 13; allowed are 1 to 12"):
         drawn(13, study)
 

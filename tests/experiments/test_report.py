@@ -12,7 +12,7 @@ import pytest
 
 from forethought.experiments.figures import Study, load_study
 from forethought.experiments.report import page, write_report
-from forethought.experiments.report.datasets import dynamics, encoded, goal_success
+from forethought.experiments.report.datasets import datasets, dynamics, encoded, goal_success
 from forethought.experiments.report.runs import RunInfo, run_infos
 from forethought.experiments.suites import load_suite
 
@@ -102,7 +102,8 @@ def test_a_page_of_real_directories_says_what_was_run(made_up_sweep, tmp_path):
     assert "A gem or nothing" in text
     assert f"23 of 24 runs done · forethought sweep {file} --scale tiny --out {out}" in text
     read = Page(text)
-    assert read.cells.count("not begun") == 1
+    assert read.cells.count("not begun") == 0
+    assert "Not listed: 1 runs that have not begun." in text
     assert read.cells.count("done") == 23
     found = decoded(read.data["tables"]["runs"])
     assert found["state"].to_list()[-1] == "not begun"
@@ -162,6 +163,17 @@ def test_goals_are_those_of_finished_runs(studies):
     found = goal_success(Study(study.suite, cut, study.record, study.command, study.texts))
     assert set(found["seeds"]) == {4}
     assert len(found) == 32 * 8
+
+
+def test_a_run_that_has_only_begun_takes_nothing_from_its_finished_siblings(studies):
+    study = studies("uniform", "laptop")
+    last = pl.col("seed") == 4
+    begun, without = (
+        datasets(replace(study, evaluations=study.evaluations.filter(kept)), infos(study))
+        for kept in (~last | (pl.col("iteration") == 0), ~last)
+    )
+    for name in ("summary", "comparisons", "curves", "goals", "coverage"):
+        assert begun[name].equals(without[name]), name
 
 
 def test_tables_survive_the_way_into_the_page():

@@ -13,13 +13,7 @@ from forethought.curriculum import Curriculum
 from forethought.domains import load_domain
 from forethought.experiments.outcome import write_results
 from forethought.experiments.permuted import permuted
-from forethought.experiments.results import (
-    at_fraction,
-    curriculum_records,
-    evaluations,
-    finished,
-    run_curves,
-)
+from forethought.experiments.results import at_fraction, comparable, evaluations, finished, run_curves
 from forethought.experiments.suites import load_suite
 from forethought.experiments.summaries import ALL_TARGETS, comparisons, overlap, profiles, retained, summary
 from forethought.rundir import RunDirectory
@@ -110,7 +104,7 @@ def row(table, **where):
 def test_evaluations_are_those_of_all_runs_that_have_begun(suite, out):
     table = evaluations(suite, out)
     assert table.columns == [
-        "group", "method", "learner", "variant", "seed",
+        "group", "learner", "method", "variant", "seed",
         "iteration", "steps", "goal", "episodes", "successes", "success_rate",
     ]  # fmt: skip
     assert len(table) == (7 * 3 + 2) * 3
@@ -139,6 +133,14 @@ def test_only_runs_at_their_end_count_there(suite, out):
     assert set(at_fraction(suite, table, 1 / 3)["iteration"]) == {0}
     with pytest.raises(ValueError, match=r"fraction is 1.5; it must lie in \(0, 1\]"):
         at_fraction(suite, table, 1.5)
+
+
+def test_runs_that_have_only_begun_count_where_none_of_their_kind_is_finished(suite, out):
+    table = evaluations(suite, out)
+    assert set(comparable(suite, table).filter(group="gem", method="perm")["seed"]) == {0}
+    early = table.filter(pl.col("iteration") < 6)
+    assert set(comparable(suite, early).filter(group="gem", method="perm")["seed"]) == {0, 1}
+    assert len(comparable(suite, early)) == len(early)
 
 
 def test_a_third_of_the_iterations_is_a_third(tmp_path):
@@ -216,6 +218,21 @@ def test_overlap_is_seen_from_either_side(suite, out):
     assert set(table["group"]) == {"gem", "uniform"}
 
 
+def test_only_like_is_compared(suite, out, tmp_path):
+    path = tmp_path / "small.toml"
+    variant = '\n[variants]\n"goals=2" = { evaluation.goals = ["wood", "gem"] }\n'
+    block = '\n[[blocks]]\nover = "uniform"\nmethods = ["alp"]\nvariants = ["goals=2"]\nseeds = [0]\n'
+    path.write_text(SUITE.replace("\n[[blocks]]", variant + "\n[[blocks]]", 1) + block)
+    suite = load_suite(path, "tiny")
+    run = make_run(out, next(run for run in suite.runs if run.variant), NOTHING, NOTHING, (0.5, 0.0, 0.1))
+    table = evaluations(suite, out).filter((pl.col("variant") == "") | (pl.col("goal") != "lava"))
+    assert run.path.is_dir()
+    # A mean over two goals is none over three; what both runs achieve is asked of the two goals that both measured.
+    assert set(comparisons(suite, table).filter(group="uniform")["second_variant"]) == {""}
+    one = row(overlap(suite, table), group="uniform", first_method="alp", first_variant="", second_variant="goals=2")
+    assert (one["achieved"], one["shared"]) == (1.0, 0.5)
+
+
 def test_profiles_count_goals_strictly_above(suite, out):
     table = profiles(suite, evaluations(suite, out))
     one = table.filter(group="gem", method="alp", seed=0)
@@ -291,12 +308,9 @@ def test_what_a_permuted_graph_values_is_held_against_the_graph_itself(suite, ou
     assert permuted(suite, out, most=1)["goal"].to_list() == [one["goal"][0], ids[0]]
 
 
-def test_records_of_the_curricula_carry_their_runs(suite, out):
-    record_potential(suite, out, 0)
-    table = curriculum_records(suite, out)
-    assert table.columns[:6] == ["group", "method", "learner", "variant", "seed", "iteration"]
-    assert table.select("group", "method", "seed").unique().rows() == [("gem", "perm", 0)]
-    assert table["iteration"].to_list() == [1] * 9 + [2] * 9
+def test_goals_of_equal_potential_keep_the_order_of_the_tasks(suite, out):
+    ids, _ = record_potential(suite, out, 1, np.full(9, 0.3))
+    assert permuted(suite, out)["goal"].to_list() == list(ids)
 
 
 def test_everything_is_written_and_printed(suite, out, tmp_path, capsys):
@@ -309,6 +323,7 @@ def test_everything_is_written_and_printed(suite, out, tmp_path, capsys):
         table = pl.read_parquet(folder / f"{name}.parquet")
         assert table.columns[:2] == ["suite", "scale"]
         assert set(table["suite"]) == {"small"}
+        assert table.schema.get("seed", pl.Int64) == pl.Int64
     assert forethought(["results", str(tmp_path / "small.toml"), "--scale", "tiny", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     assert "7 of 12 runs done" in printed
@@ -322,7 +337,10 @@ def test_everything_is_written_and_printed(suite, out, tmp_path, capsys):
 def test_nothing_evaluated_and_other_configurations_are_refused(suite, out, tmp_path, capsys):
     arguments = ["results", str(tmp_path / "small.toml"), "--scale", "tiny", "--out"]
     assert forethought([*arguments, str(tmp_path / "nowhere")]) == 2
-    assert "no run in" in capsys.readouterr().err
+    command = f"forethought sweep {arguments[1]} --scale tiny --out {tmp_path / 'nowhere'}"
+    assert f"no run in {tmp_path / 'nowhere'} has been evaluated yet; make them with: {command}" in (
+        capsys.readouterr().err
+    )
     path = out / spec_of(suite, "gem", "alp", 0).directory / "config.toml"
     path.write_text(path.read_text().replace("episode_limit = 32", "episode_limit = 33"))
     with pytest.raises(ConfigError, match=r"environment\.episode_limit is 33 there and 32 in the suite"):

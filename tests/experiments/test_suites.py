@@ -192,7 +192,11 @@ def test_a_file_of_ones_own_brings_its_own_scale(tmp_path):
         (("max_path_length = 1", "max_path_length = 0"), r"gem/primitive/alp/L=1 at scale tiny: .*max_path_length"),
         (('targets.tiny = ["gem"]', ""), r"targets\.tiny: not set"),
         (('over = "targets"', 'over = "uniform"'), "says nothing about blocks over 'uniform'"),
-        (("seeds = [0]", 'seeds = [0]\nscales = ["big"]'), "no runs at scale tiny"),
+        (("seeds = [0]", 'seeds = [0]\nscales = ["paper"]'), "no runs at scale tiny"),
+        (("seeds = [0]", 'seeds = [0]\nscales = ["papr"]'), r"blocks\.0\.scales: 'papr' given; .*mean paper\?"),
+        (('targets.tiny = ["gem"]', 'targets.tiny = ["gem"]\ntargets.tinny = ["gem"]'), "targets: 'tinny' given"),
+        (("[[blocks]]", "[settings.lap]\niterations = 6\n[[blocks]]"), "settings: 'lap' given; .*mean laptop"),
+        (('"", "L=1"', '""'), "no block has the variant 'L=1'"),
         (("seeds = [0]", "seeds = [0"), "not valid TOML"),
     ],
 )
@@ -233,5 +237,7 @@ def test_two_runs_in_one_directory_are_refused(tmp_path):
 def test_unknown_names_are_refused():
     with pytest.raises(ConfigError, match=r"suite: 'target' given; allowed are targets.*did you mean targets"):
         load_suite("target")
+    with pytest.raises(ConfigError, match=r"^suite: there is no file mine\.toml$"):
+        load_suite("mine.toml")
     with pytest.raises(ConfigError, match=r"scale: 'labtop' given; allowed are paper, gpu-hour, laptop.*laptop\?"):
         load_suite("targets", "labtop")

@@ -311,6 +311,26 @@ def test_speeds_are_the_median_of_what_was_measured(suite, tmp_path):
     assert measured_speeds(tmp_path, "other") == {}
 
 
+def test_a_suites_own_speeds_go_before_those_of_others(suite, tmp_path):
+    first, *others = plan(suite, tmp_path)
+    for run, speed in zip([first, *others], (5.0, 100.0, 120.0), strict=True):
+        begin(run.path, run.spec.config).record_metrics({"iteration": 1, "steps_per_second": speed})
+    assert measured_speeds(tmp_path, "tiny", plan(suite.select(methods=["alp"]), tmp_path)) == {"primitive": 5.0}
+    assert measured_speeds(tmp_path, "tiny", [first]) == {"primitive": 100.0}  # It had not begun when it was planned.
+
+
+def test_an_unknown_speed_is_named(file, tmp_path, capsys):
+    file.write_text(
+        file.read_text()
+        + '\n[[blocks]]\nover = "targets"\nmethods = ["alp"]\nlearners = ["subroutines"]\nseeds = [0]\n'
+    )
+    out = tmp_path / "out"
+    run = plan(load_suite(file, "tiny"), out)[0]
+    begin(run.path, run.spec.config).record_metrics({"iteration": 1, "steps_per_second": 5.0})
+    assert forethought(["sweep", str(file), "--scale", "tiny", "--out", str(out), "--jobs", "1", "--dry-run"]) == 0
+    assert "hours: unknown; no run with subroutines has been measured" in capsys.readouterr().out
+
+
 def test_a_dry_run_lists_everything_and_does_nothing(file, suite, tmp_path, capsys):
     out = tmp_path / "out"
     arguments = ["sweep", str(file), "--scale", "tiny", "--out", str(out), "--jobs", "1", "--dry-run"]

@@ -2,6 +2,7 @@
 
 import csv
 import tomllib
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -100,6 +101,27 @@ def test_budgets_that_no_run_has_reached_are_left_open(studies):
     assert {row[5] for row in rows if len(row) > 1} == {"–"}
     with pytest.raises(MissingRunsError, match=r"table 3: no run .*: forethought sweep sensitivity --scale laptop"):
         make_table(3, Study(study.suite, early.clear(), study.record, study.command, study.texts))
+
+
+def test_means_are_of_the_finished_seeds_and_say_how_many(studies):
+    study = studies("sensitivity", "laptop")
+    last = (pl.col("seed") == 2) & (pl.col("variant") == "L=1")
+    begun = replace(study, evaluations=study.evaluations.filter(~last | (pl.col("iteration") < 45)))
+    without = replace(study, evaluations=study.evaluations.filter(~last))
+    assert make_table(3, begun).rows == make_table(3, without).rows
+    assert make_table(3, begun).rows[0][0].startswith("Uniform weights: 2 to 3 seeds, after")
+    single = replace(study, evaluations=study.evaluations.filter(pl.col("seed") == 0))
+    made = make_table(3, single)
+    assert made.rows[0][0].startswith("Uniform weights: 1 seed, after")
+    assert not [cell for row in made.rows for cell in row if "±" in cell]
+    assert {row[-1] for row in made.numbers[1:]} == {""}
+
+
+def test_runs_that_have_only_begun_are_named_without_numbers(studies):
+    study = studies("sensitivity", "laptop")
+    made = make_table(3, replace(study, evaluations=study.evaluations.filter(pl.col("iteration") == 0)))
+    assert made.rows[0] == ("Uniform weights: no run has come to a third of the budget",)
+    assert {cell for row in made.rows if len(row) > 1 for cell in row[3:]} == {"–"}
 
 
 def test_a_table_of_runs_needs_them():

@@ -116,8 +116,8 @@ def run(
         planned = plan(chosen, out, env)
     if dry_run:
         with bad_input():
-            print(listing(chosen, planned))
-            print(estimate(planned, chosen, out, jobs or 1, steps_per_second))
+            left = estimate(planned, chosen, out, jobs or 1, steps_per_second)
+            print(f"{listing(chosen, planned)}\n{left}")
         return 0
 
     def say(line: str) -> None:
@@ -220,7 +220,7 @@ def estimate(planned: "Sequence[Planned]", suite: "Suite", out: str, jobs: int, 
         raise UsageError(f"--steps-per-second: {steps_per_second:g} given; allowed is a number above 0")
     learners = {run.spec.learner for run in planned}
     if steps_per_second is None:
-        speeds = measured_speeds(out, suite.scale)
+        speeds = measured_speeds(out, suite.scale, planned)
         source = f"measured at this scale in {out}"
     else:
         speeds, source = dict.fromkeys(learners, steps_per_second), "as given"
@@ -230,7 +230,11 @@ def estimate(planned: "Sequence[Planned]", suite: "Suite", out: str, jobs: int, 
         f"and at most {count(cost.evaluation_steps)} of evaluation left"
     )
     if cost.training_hours is None or cost.most_hours is None:
-        return f"{first}\nhours: unknown; no run has been measured at this scale in {out} (or give --steps-per-second)"
+        unknown = " and ".join(sorted({run.spec.learner for run in planned if not run.state.done} - speeds.keys()))
+        return (
+            f"{first}\nhours: unknown; no run with {unknown} has been measured at this scale in {out} "
+            "(or give --steps-per-second)"
+        )
     shown = ", ".join(f"{learner} {count(speed)}" for learner, speed in sorted(speeds.items()) if learner in learners)
     return (
         f"{first}\nhours: {cost.training_hours:.1f} of training, at most {cost.most_hours:.1f} with evaluation, "

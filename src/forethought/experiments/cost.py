@@ -2,7 +2,7 @@
 
 import functools
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,14 +73,28 @@ def evaluations(config: RunConfig, done: int = 0) -> tuple[int, ...]:
     return tuple(iteration for iteration in due if iteration >= done)
 
 
-def measured_speeds(out: str | Path, scale: str) -> dict[str, float]:
-    """Environment steps a second of training, by learner: the median over all iterations of all runs of a scale."""
-    speeds: dict[str, list[float]] = {}
+def measured_speeds(out: str | Path, scale: str, planned: Sequence[Planned] = ()) -> dict[str, float]:
+    """Environment steps a second of training, by learner: the median over the iterations of runs that are there.
+
+    Args:
+        out: Folder of the sweeps.
+        scale: Of which scale; networks may differ between its suites.
+        planned: The runs of a suite; with a learner that has been measured in them, no others count.
+    """
+    every: dict[str, list[Path]] = {}
     for folder in sorted(Path(out).glob(f"{scale}/*/*")):
-        tables = [RunDirectory(path.parent).metrics() for path in folder.rglob(METRICS)]
-        found = [speed for table in tables if len(table) for speed in table["steps_per_second"]]
-        speeds.setdefault(folder.name, []).extend(found)
+        every.setdefault(folder.name, []).extend(path.parent for path in folder.rglob(METRICS))
+    own: dict[str, list[Path]] = {}
+    for run in planned:
+        if run.state.begun:
+            own.setdefault(run.spec.learner, []).append(run.path)
+    speeds = {learner: _speeds(own.get(learner, ())) or _speeds(paths) for learner, paths in every.items()}
     return {learner: statistics.median(found) for learner, found in speeds.items() if found}
+
+
+def _speeds(paths: Iterable[Path]) -> list[float]:
+    tables = [RunDirectory(path).metrics() for path in paths]
+    return [speed for table in tables if len(table) for speed in table["steps_per_second"]]
 
 
 @functools.cache

@@ -27,7 +27,10 @@ def write_results(suite: Suite, out: str | Path) -> tuple[Path, dict[str, pl.Dat
     """
     measured = evaluations(suite, out)
     if not len(measured):
-        raise ValueError(f"suite {suite.name} at scale {suite.scale}: no run in {out} has been evaluated yet")
+        raise ValueError(
+            f"suite {suite.name} at scale {suite.scale}: no run in {out} has been evaluated yet; "
+            f"make them with: {suite.command(out)}"
+        )
     tables = {
         "evaluations": measured,
         "summary": summary(suite, measured),

@@ -37,7 +37,7 @@ _COLUMNS = {
 
 
 def permuted(suite: Suite, out: str | Path, most: int = MOST) -> pl.DataFrame:
-    """The goals with the largest downstream potential in each PERM run, largest first.
+    """The goals with the largest downstream potential in each PERM run: largest first, equal ones as in the task set.
 
     `success` is the target's in the run's last evaluation so far; `potential` is D under the run's permuted graph
     before anything is learned, `mean_potential` its mean over the run so far; `true_potential` is D under the graph as
@@ -79,8 +79,12 @@ def _table(spec: RunSpec, run: RunDirectory, most: int) -> pl.DataFrame:
     truth = pl.DataFrame({"task": tasks.ids, "true_potential": itself, "true_weight": np.asarray(weights, np.float64)})
     truth = truth.with_columns(true_rank=pl.col("true_potential").rank("min", descending=True).cast(pl.Int64))
 
-    found = first.join(mean, on="task").join(truth, on="task").filter(pl.col("downstream_potential") > 0)
-    found = found.sort("downstream_potential", descending=True, maintain_order=True).head(most)
+    found = first.join(mean, on="task", maintain_order="left").join(truth, on="task", maintain_order="left")
+    found = (
+        found.filter(pl.col("downstream_potential") > 0)
+        .sort("downstream_potential", descending=True, maintain_order=True)
+        .head(most)
+    )
     return found.select(
         group=pl.lit(spec.group),
         variant=pl.lit(spec.variant),

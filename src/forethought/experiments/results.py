@@ -1,25 +1,22 @@
-"""What a suite's runs recorded, as tables: every evaluation, every decision of the curricula, the course of scores.
+"""What a suite's runs recorded, as tables: every evaluation, and the course of scores.
 
 A run's score is its success rate on the target, or the mean over all goals where these count the same.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import polars as pl
 
 from forethought.experiments.runs import check_same
-from forethought.experiments.suites import UNIFORM, RunSpec, Suite
-from forethought.rundir import CURRICULUM_COLUMNS, RunDirectory
-
-RUN = ("group", "method", "learner", "variant", "seed")
-"""The columns that tell the runs of a suite apart."""
+from forethought.experiments.suites import RUN, SERIES, UNIFORM, RunSpec, Suite
+from forethought.rundir import RunDirectory
 
 EVALUATION = ("iteration", "steps", "goal", "episodes", "successes", "success_rate")
 """The columns of an evaluation."""
 
-_KEYS = {"group": pl.String, "method": pl.String, "learner": pl.String, "variant": pl.String, "seed": pl.Int64}
+_KEYS = dict.fromkeys(SERIES, pl.String) | {"seed": pl.Int64}
 _COUNTS = {"iteration": pl.Int64, "steps": pl.Int64, "goal": pl.String, "episodes": pl.Int64, "successes": pl.Int64}
 
 
@@ -35,20 +32,6 @@ def evaluations(suite: Suite, out: str | Path) -> pl.DataFrame:
     """
     empty = pl.DataFrame(schema=_KEYS | _COUNTS | {"success_rate": pl.Float64})
     return pl.concat([empty, *(_keyed(spec, run.evaluations().select(EVALUATION)) for spec, run in begun(suite, out))])
-
-
-def curriculum_records(suite: Suite, out: str | Path) -> pl.DataFrame:
-    """What the curricula of all runs that have begun did: `RUN` and the columns of `RunDirectory.curriculum`.
-
-    Args:
-        suite: The runs.
-        out: Folder of the sweep.
-
-    Raises:
-        ConfigError: If a directory holds a run with another configuration.
-    """
-    empty = pl.DataFrame(schema=_KEYS | {name: getattr(pl, kind) for name, kind in CURRICULUM_COLUMNS.items()})
-    return pl.concat([empty, *(_keyed(spec, run.curriculum()) for spec, run in begun(suite, out))])
 
 
 def begun(suite: Suite, out: str | Path) -> Iterator[tuple[RunSpec, RunDirectory]]:
@@ -85,9 +68,7 @@ def at_fraction(suite: Suite, evaluations: pl.DataFrame, fraction: float = 1.0) 
     """
     if not 0 < fraction <= 1:
         raise ValueError(f"fraction is {fraction}; it must lie in (0, 1]")
-    due = [
-        (spec.group, spec.method, spec.learner, spec.variant, spec.seed, _due(spec, fraction)) for spec in suite.runs
-    ]
+    due = [(*spec.key, _due(spec, fraction)) for spec in suite.runs]
     table = pl.DataFrame(due, schema=_KEYS | {"iteration": pl.Int64}, orient="row")
     return evaluations.join(table, on=[*RUN, "iteration"], how="semi", maintain_order="left")
 
@@ -95,6 +76,21 @@ def at_fraction(suite: Suite, evaluations: pl.DataFrame, fraction: float = 1.0) 
 def finished(suite: Suite, evaluations: pl.DataFrame) -> pl.DataFrame:
     """All rows of the runs whose last evaluation is there."""
     return evaluations.join(at_fraction(suite, evaluations), on=RUN, how="semi", maintain_order="left")
+
+
+def comparable(suite: Suite, evaluations: pl.DataFrame) -> pl.DataFrame:
+    """All rows of the runs whose means can be shown: the finished ones of a series, or all where it has none yet.
+
+    So a run that has only begun takes nothing away from its finished siblings.
+    """
+    done = finished(suite, evaluations)
+    rest = evaluations.join(done, on=SERIES, how="anti", maintain_order="left")
+    return pl.concat([done, rest])
+
+
+def key_columns(key: Iterable[str | int]) -> list[pl.Expr]:
+    """A run's `RUN` as constant columns, or a series' `SERIES`."""
+    return [pl.lit(value, kind).alias(name) for (name, kind), value in zip(_KEYS.items(), key, strict=False)]
 
 
 def _due(spec: RunSpec, fraction: float) -> int:
@@ -107,6 +103,4 @@ def _due(spec: RunSpec, fraction: float) -> int:
 
 
 def _keyed(spec: RunSpec, table: pl.DataFrame) -> pl.DataFrame:
-    keys = {"group": spec.group, "method": spec.method, "learner": spec.learner, "variant": spec.variant}
-    literals = [pl.lit(value, pl.String).alias(name) for name, value in keys.items()]
-    return table.select(*literals, pl.lit(spec.seed, pl.Int64).alias("seed"), pl.all())
+    return table.select(*key_columns(spec.key), pl.all())

@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 
 from forethought.experiments import statistics
-from forethought.experiments.results import at_fraction, finished, run_curves
-from forethought.experiments.suites import UNIFORM, Suite
+from forethought.experiments.results import at_fraction, finished, key_columns, run_curves
+from forethought.experiments.suites import RUN, SERIES, UNIFORM, Suite
 
 ALL_TARGETS = "all targets"
 """The group of every target of a suite."""
@@ -75,11 +75,12 @@ def comparisons(suite: Suite, evaluations: pl.DataFrame) -> pl.DataFrame:
     """One row a group, learner and pair of methods or variants, over the seeds that both have finished.
 
     `difference` is the mean of the first's score minus the second's in paired runs, and `improvement` the probability
-    that the first scores higher, ties counting a half; both with 95 % intervals.
+    that the first scores higher, ties counting a half; both with 95 % intervals. Means over different goals are not
+    compared.
     """
     rows = []
     for first, second in itertools.combinations(_cells(suite, evaluations), 2):
-        if (first.group, first.learner) != (second.group, second.learner):
+        if (first.group, first.learner) != (second.group, second.learner) or first.goals != second.goals:
             continue
         pairs = [_paired(a, b) for a, b in zip(first.strata, second.strata, strict=True)]
         if not all(len(pair) for pair in pairs):
@@ -106,17 +107,20 @@ def comparisons(suite: Suite, evaluations: pl.DataFrame) -> pl.DataFrame:
 def overlap(suite: Suite, evaluations: pl.DataFrame) -> pl.DataFrame:
     """What paired runs achieve alike, one row a group, learner, ordered pair of methods or variants, and seed.
 
-    `achieved` is the share of the evaluated goals that the first's run achieves (success above 0), and `shared` the
-    share of these that the second's paired run achieves, too; null where the first achieves none.
+    Of the goals that both were evaluated on, `achieved` is the share that the first's run achieves (success above 0),
+    and `shared` the share of these that the second's paired run achieves, too; null where the first achieves none.
     """
-    runs = at_fraction(suite, evaluations).sort("goal").partition_by(*_RUN, as_dict=True)
-    rates = {key: run["success_rate"].to_numpy() for key, run in runs.items()}
+    runs = at_fraction(suite, evaluations).select(*RUN, "goal", "success_rate").partition_by(*RUN, as_dict=True)
     rows = []
-    for (one, ours), (other, theirs) in itertools.permutations(rates.items(), 2):
+    for (one, ours), (other, theirs) in itertools.permutations(runs.items(), 2):
         (group, learner, method, variant, seed), (other_group, other_learner, second, other_variant, pair) = one, other
         if (group, learner, seed) != (other_group, other_learner, pair):
             continue
-        shared = statistics.shared_coverage(ours, theirs)
+        both = ours.join(theirs, on="goal")
+        if not len(both):
+            continue
+        rates = both["success_rate"].to_numpy()
+        shared = statistics.shared_coverage(rates, both["success_rate_right"].to_numpy())
         rows.append(
             {
                 "group": group,
@@ -126,7 +130,7 @@ def overlap(suite: Suite, evaluations: pl.DataFrame) -> pl.DataFrame:
                 "second_method": second,
                 "second_variant": other_variant,
                 "seed": seed,
-                "achieved": float(statistics.coverage(ours)),
+                "achieved": float(statistics.coverage(rates)),
                 "shared": None if math.isnan(shared) else shared,
             }
         )
@@ -135,12 +139,12 @@ def overlap(suite: Suite, evaluations: pl.DataFrame) -> pl.DataFrame:
 
 def profiles(suite: Suite, evaluations: pl.DataFrame) -> pl.DataFrame:
     """The share of goals whose success at the end is strictly above each threshold, one row a run and threshold."""
+    empty = evaluations.select(*RUN, threshold=pl.lit(0.0), share=pl.lit(0.0)).clear()
     tables = []
-    for key, run in at_fraction(suite, evaluations).partition_by(*_RUN, as_dict=True, maintain_order=True).items():
+    for key, run in at_fraction(suite, evaluations).partition_by(*RUN, as_dict=True, maintain_order=True).items():
         shares = statistics.performance_profile(run["success_rate"].to_numpy(), THRESHOLDS)
-        keys = [pl.lit(value).alias(name) for name, value in zip(_RUN, key, strict=True)]
-        tables.append(pl.DataFrame({"threshold": THRESHOLDS, "share": shares}).select(*keys, pl.all()))
-    return pl.concat(tables) if tables else pl.DataFrame()
+        tables.append(pl.DataFrame({"threshold": THRESHOLDS, "share": shares}).select(*key_columns(key), pl.all()))
+    return pl.concat([empty, *tables])
 
 
 def retained(suite: Suite, evaluations: pl.DataFrame) -> pl.DataFrame:
@@ -157,9 +161,6 @@ def retained(suite: Suite, evaluations: pl.DataFrame) -> pl.DataFrame:
     ).sort(pl.col("group").cast(pl.Enum(list(suite.groups))))
 
 
-_RUN = ("group", "learner", "method", "variant", "seed")
-
-
 @dataclass(frozen=True)
 class _Cell:
     """The finished runs that differ in nothing but the seed, and in the target where the group is all of them."""
@@ -170,18 +171,19 @@ class _Cell:
     variant: str
     strata: tuple[pl.DataFrame, ...]
     """Curves of scores, one table a group of like runs."""
+    goals: frozenset[str] = frozenset()
+    """What a score is the mean over, as the configuration lists it; empty where it is the success on a target."""
 
 
 def _cells(suite: Suite, evaluations: pl.DataFrame) -> Iterator[_Cell]:
     """In the order of the suite's runs."""
     curves = run_curves(finished(suite, evaluations))
-    found = {
-        key: table.sort("seed", "iteration") for key, table in curves.partition_by(*_RUN[:-1], as_dict=True).items()
-    }
-    keys = dict.fromkeys((run.group, run.learner, run.method, run.variant) for run in suite.runs)
-    for key in keys:
+    found = {key: table.sort("seed", "iteration") for key, table in curves.partition_by(*SERIES, as_dict=True).items()}
+    keys = {run.key[:-1]: run.config for run in suite.runs}
+    for key, config in keys.items():
         if key in found:
-            yield _Cell(*key, (found[key],))
+            goals = config.evaluation.goals or config.tasks.goals
+            yield _Cell(*key, (found[key],), frozenset(goals if key[0] == UNIFORM else ()))
     targets = [group for group in suite.groups if group != UNIFORM]
     if len(targets) < 2:
         return

@@ -77,14 +77,16 @@ class Shown:
 
 def across_methods(study: "Study", options: Options, target: str) -> Drawn:
     """Figures 2, 5, 6 and 7: of each method, the seed that ends best on the target."""
+    from forethought.experiments.results import comparable
+
     rows = _main_runs(study, target)
     methods = options.chosen(rows["method"].unique(), COMPARED)
     shown = []
     for method in methods:
-        run = best_run(study, rows.filter(rows["method"] == method), target)
+        run = best_run(study, comparable(study.suite, rows.filter(rows["method"] == method)), target)
         shown.append(Shown(run, f"{method_name(method)} (seed {run.seed})"))
     if not shown:
-        raise study.missing(f"with the target {target}")
+        raise study.missing(f"of its methods with the target {target}", lambda run: _main(run, target))
     drawn = _draw(study, options, target, shown, 4, COMPARED)
     name = group_name(target, study.texts)
     return Drawn(
@@ -100,9 +102,13 @@ def across_methods(study: "Study", options: Options, target: str) -> Drawn:
 def across_seeds(study: "Study", options: Options, target: str) -> Drawn:
     """Figures 8 to 11: every seed of ALP+D+F on a target."""
     rows = _main_runs(study, target)
+    if len(options.methods) > 1:
+        raise ValueError(f"methods are {', '.join(options.methods)}; the seeds of one method are shown, name one")
     methods = options.chosen(rows["method"].unique(), ("alp+d+f",))
     if not methods:
-        raise study.missing(f"of ALP+D+F with the target {target}")
+        raise study.missing(
+            f"of ALP+D+F with the target {target}", lambda run: _main(run, target) and run.method == "alp+d+f"
+        )
     method = methods[0]
     seeds = rows.filter(rows["method"] == method)["seed"].unique().sort().to_list()
     shown = [Shown(_run(study, target, method, seed), f"seed {seed}") for seed in seeds]
@@ -193,8 +199,12 @@ def _main_runs(study: "Study", target: str) -> "pl.DataFrame":
         (pl.col("group") == target) & (pl.col("variant") == "") & (pl.col("learner") == "primitive")
     )
     if not rows.height:
-        raise study.missing(f"with the target {target}")
+        raise study.missing(f"with the target {target}", lambda run: _main(run, target))
     return rows
+
+
+def _main(run: "RunSpec", target: str) -> bool:
+    return (run.group, run.learner, run.variant) == (target, "primitive", "")
 
 
 def _run(study: "Study", target: str, method: str, seed: int) -> "RunSpec":
@@ -250,9 +260,7 @@ def _draw(
     unseen = [goal_name(goal, study.texts) for goal in colours if goal not in evaluated]
     note = study.note(
         rows,
-        lambda run: (
-            (run.group, run.learner, run.variant) == (target, "primitive", "") and options.wants(run.method, methods)
-        ),
+        lambda run: _main(run, target) and options.wants(run.method, methods),
     )
     note += f" Not evaluated in these runs: {'; '.join(unseen)}." if unseen else ""
     if options.goals == () and goals != list(RELATED.get(target, ())):

@@ -8,7 +8,7 @@ are choices.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from forethought.experiments.figures.names import group_name, method_name, ordered
+from forethought.experiments.figures.names import LEARNERS, group_name, learner_name, method_name, ordered
 from forethought.experiments.figures.options import Options
 from forethought.experiments.figures.output import Drawn
 from forethought.experiments.figures.panel import draw_curves, handle
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from forethought.experiments.figures.study import Study
+    from forethought.experiments.suites import RunSpec
 
 SMOOTHED = ("alp", "alp+d+f")
 """The methods of Appendix E.2."""
@@ -29,12 +30,16 @@ SMOOTHED = ("alp", "alp+d+f")
 
 def single_targets(study: "Study", options: Options) -> Drawn:
     """Figure 1: each method's success on each target."""
+
+    def wanted(run: "RunSpec") -> bool:
+        return run.group != UNIFORM and run.variant == "" and options.wants(run.method)
+
     scores = _target_scores(study)
     scores = scores.filter(scores["variant"] == "")
     methods = options.chosen(scores["method"].unique())
     scores = scores.filter(scores["method"].is_in(methods))
     if not scores.height:
-        raise study.missing("of its methods with a target")
+        raise study.missing("of the main configuration with a target", wanted)
     looks = {(method, ""): method_line(method) for method in methods}
     figure, table = _draw(study, scores, options, looks, {key: method_name(key[0]) for key in looks})
     return Drawn(
@@ -44,12 +49,16 @@ def single_targets(study: "Study", options: Options) -> Drawn:
         "How often the agent reaches the target, measured at intervals along training, when that one goal carries all "
         "of the weight. One panel a target, one line a method: the mean over the training seeds, in a band that "
         "reaches one sample standard deviation up and down.",
-        study.note(scores, lambda run: run.group != UNIFORM and run.variant == "" and options.wants(run.method)),
+        study.note(scores, wanted),
     )
 
 
 def smoothed_targets(study: "Study", options: Options) -> Drawn:
     """Figure 12: the same with half of the weight on the target (solid) and with all of it (dashed)."""
+
+    def wanted(run: "RunSpec") -> bool:
+        return run.group != UNIFORM and options.wants(run.method, SMOOTHED)
+
     scores = _target_scores(study)
     methods = options.chosen(scores["method"].unique(), SMOOTHED)
     shares = {variant: settings(variant)["share"] for variant in scores["variant"].unique()}
@@ -60,7 +69,7 @@ def smoothed_targets(study: "Study", options: Options) -> Drawn:
     }
     scores = scores.filter(scores["method"].is_in(methods))
     if not scores.filter(scores["variant"] != "").height:
-        raise study.missing("with part of the weight on a target")
+        raise study.missing("with part of the weight on a target", lambda run: wanted(run) and run.variant != "")
     labels = {key: f"{method_name(key[0])}, {100 * shares[key[1]]:g} % on the target" for key in looks}
     figure, table = _draw(study, scores, options, looks, labels)
     return Drawn(
@@ -70,7 +79,7 @@ def smoothed_targets(study: "Study", options: Options) -> Drawn:
         "Success on the target along training when the target carries half of the weight and the other goals share "
         "the rest (solid), against all of the weight on the target (dashed). Means over the training seeds, with "
         "bands of one sample standard deviation.",
-        study.note(scores, lambda run: run.group != UNIFORM and options.wants(run.method, SMOOTHED)),
+        study.note(scores, wanted),
     )
 
 
@@ -78,7 +87,7 @@ def _target_scores(study: "Study") -> "pl.DataFrame":
     scores = run_scores(study.evaluations)
     scores = scores.filter(scores["group"] != UNIFORM)
     if not scores.height:
-        raise study.missing("with a target")
+        raise study.missing("with a target", lambda run: run.group != UNIFORM)
     return scores
 
 
@@ -89,13 +98,18 @@ def _draw(
     looks: Mapping[tuple[str, str], Line],
     labels: Mapping[tuple[str, str], str],
 ) -> "tuple[Figure, pl.DataFrame]":
-    table = curves(scores)
-    groups = ordered(table["group"], study.targets)
-    figure, panels = grid(len(groups), options.width, across=4)
-    for (axes,), group in zip(panels, groups, strict=True):
-        here = table.filter(table["group"] == group)
+    from forethought.experiments.results import comparable
+
+    table = curves(comparable(study.suite, scores))
+    learners = ordered(table["learner"], LEARNERS)
+    places = table.select("group", "learner").unique().rows()
+    places.sort(key=lambda place: (study.targets.index(place[0]), learners.index(place[1])))
+    figure, panels = grid(len(places), options.width, across=4)
+    for (axes,), (group, learner) in zip(panels, places, strict=True):
+        here = table.filter((table["group"] == group) & (table["learner"] == learner))
         highest = draw_curves(axes, here, looks)
-        title(axes, group_name(group, study.texts))
+        name = group_name(group, study.texts)
+        title(axes, name if len(learners) == 1 else f"{name}: {learner_name(learner)}")
         step_axis(axes, float(here["steps"].max()))  # pyright: ignore
         percent_axis(axes, highest, "success (%)")
     legend_below(figure, [handle(line) for line in looks.values()], [labels[key] for key in looks])

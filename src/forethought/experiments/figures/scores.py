@@ -2,13 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from forethought.experiments.figures.study import RUN
+from forethought.experiments.suites import RUN, SERIES
 
 if TYPE_CHECKING:
     import polars as pl
-
-SERIES = ("group", "learner", "method", "variant")
-"""The columns that tell curves apart; seeds are averaged over."""
 
 
 def run_scores(evaluations: "pl.DataFrame") -> "pl.DataFrame":
@@ -30,7 +27,7 @@ def curves(scores: "pl.DataFrame", value: str = "score", over: str = "steps") ->
     """Mean and one sample standard deviation over seeds.
 
     A point is left out while some seed of its series has not reached it, so that a curve never jumps because
-    other runs make it up.
+    other runs make it up; `results.comparable` keeps seeds that have only begun from cutting the others short.
 
     Args:
         scores: Columns `SERIES`, `seed`, `over` and `value`.

@@ -25,6 +25,7 @@ from forethought.experiments.suites.schema import UNIFORM
 
 if TYPE_CHECKING:
     from forethought.experiments.figures.study import Study
+    from forethought.experiments.suites import RunSpec
 
 FULL, REFERENCE = "alp+d+f", "alp"
 
@@ -39,11 +40,13 @@ def sensitivity(study: "Study", options: Options) -> Drawn:
     """Figure 4: one column a setting; L varies in the upper panels, alpha in the lower ones."""
     import polars as pl
 
+    from forethought.experiments.results import comparable
+
     scores = run_scores(study.evaluations.filter(pl.col("learner") == "primitive"))
     variants = scores.filter(pl.col("method") == FULL)["variant"].unique().to_list()
     rows = {"L": _variants(variants, "L"), "alpha": _variants(variants, "alpha")}
     if not any(len(row) > 1 for row in rows.values()):
-        raise study.missing("of ALP+D+F with another L or alpha")
+        raise study.missing("of ALP+D+F with another L or alpha", is_variant)
     shown = pl.col("variant").is_in([variant for row in rows.values() for variant in row])
     main = (pl.col("method") == REFERENCE) & (pl.col("variant") == "")
     scores = scores.filter(((pl.col("method") == FULL) & shown) | main)
@@ -55,7 +58,7 @@ def sensitivity(study: "Study", options: Options) -> Drawn:
         | {(FULL, ""): method_line(FULL)}
         for name, row in rows.items()
     }
-    table = curves(scores)
+    table = curves(comparable(study.suite, scores))
     varied = table.filter(pl.col("variant") != "")["group"].unique()
     groups = ordered(varied, [UNIFORM, *study.targets])
 
@@ -96,6 +99,15 @@ def sensitivity(study: "Study", options: Options) -> Drawn:
                 and (run.method == FULL or (run.method, run.variant) == (REFERENCE, ""))
             ),
         ),
+    )
+
+
+def is_variant(run: "RunSpec") -> bool:
+    """Whether a run is of ALP+D+F, with primitive actions, with another L or alpha."""
+    return (
+        (run.method, run.learner) == (FULL, "primitive")
+        and run.variant != ""
+        and changes_only(run.variant, "L", "alpha")
     )
 
 

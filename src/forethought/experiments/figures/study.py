@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forethought.experiments.figures.names import METHODS, method_name, ordered
-from forethought.experiments.suites import RunSpec, Suite, load_suite
+from forethought.experiments.suites import RUN, RunSpec, Suite, load_suite
 from forethought.experiments.suites.schema import UNIFORM
 
 if TYPE_CHECKING:
     import polars as pl
-
-RUN = ("group", "learner", "method", "variant", "seed")
-"""The columns that tell runs of a suite apart."""
 
 
 class MissingRunsError(ValueError):
@@ -30,7 +27,7 @@ class Study:
     record: "Callable[[RunSpec], pl.DataFrame]"
     """The curriculum record of an evaluated run, as `RunDirectory.curriculum` gives it."""
     command: str
-    """The command that makes the runs, or goes on with them."""
+    """`Suite.command` of the runs' folder."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """Text of each goal."""
 
@@ -39,23 +36,30 @@ class Study:
         """The suite's targets, in its order."""
         return [group for group in self.suite.groups if group != UNIFORM]
 
-    def missing(self, what: str) -> MissingRunsError:
-        """The error for runs that are not there; `what` says which, such as "with uniform weights"."""
-        return MissingRunsError(
-            f"no run {what} has been evaluated in suite {self.suite.name} at scale {self.suite.scale}; "
-            f"make them with: {self.command}"
-        )
+    def missing(self, what: str, wanted: Callable[[RunSpec], bool]) -> MissingRunsError:
+        """The error for runs that are not there.
+
+        Args:
+            what: Which, in words, such as "with uniform weights".
+            wanted: Whether a run of the suite is one of them.
+        """
+        place = f"suite {self.suite.name} at scale {self.suite.scale}"
+        if not any(map(wanted, self.suite.runs)):
+            return MissingRunsError(f"{place} has no run {what}; name a suite that has with --suite")
+        return MissingRunsError(f"no run {what} has been evaluated in {place}; make them with: {self.command}")
 
     def note(self, used: "pl.DataFrame", wanted: Callable[[RunSpec], bool]) -> str:
         """What the records are, and how many of the runs that belong to the comparison are missing.
 
         Args:
-            used: Columns `RUN` at least: rows of the runs that were used.
+            used: Columns `RUN` and `iteration` at least: the evaluations of the runs that belong to it.
             wanted: Whether a run of the suite belongs to the comparison.
         """
-        there = set(used.select(RUN).unique().iter_rows())
+        from forethought.experiments.results import finished
+
+        there, ended = (set(rows.select(RUN).unique().iter_rows()) for rows in (used, finished(self.suite, used)))
         planned = [run for run in self.suite.runs if wanted(run)]
-        missing = [run for run in planned if tuple(getattr(run, name) for name in RUN) not in there]
+        missing = [run for run in planned if run.key not in there]
         seeds = len({seed for *_, seed in there})
         note = (
             f"Suite {self.suite.name} at scale {self.suite.scale} ({self.suite.about}): {_count(len(there), 'run')}, "
@@ -66,6 +70,8 @@ class Study:
             series = {run[:-1] for run in there}
             absent = {run.method for run in missing} - {method for _, _, method, _ in series}
             note += f" (none of {', '.join(map(method_name, ordered(absent, METHODS)))})." if absent else "."
+        if begun := len(there - ended):
+            note += f" Not ended: {_count(begun, 'run')}, left out where others of the kind have."
         return note
 
 
@@ -83,8 +89,7 @@ def load_study(name: str | Path, scale: str, out: str | Path) -> Study:
     from forethought.experiments.results import evaluations
 
     suite = load_suite(name, scale)
-    command = f"forethought sweep {name} --scale {scale} --out {out}"
-    return Study(suite, evaluations(suite, out), _Records(Path(out)), command, goal_texts(suite))
+    return Study(suite, evaluations(suite, out), _Records(Path(out)), suite.command(out), goal_texts(suite))
 
 
 def goal_texts(suite: Suite) -> dict[str, str]:

@@ -10,7 +10,7 @@ from forethought.experiments.figures.names import LEARNERS, learner_name, method
 from forethought.experiments.figures.options import Options
 from forethought.experiments.figures.output import Drawn
 from forethought.experiments.figures.panel import draw_curves, handle
-from forethought.experiments.figures.scores import SERIES, curves, run_scores
+from forethought.experiments.figures.scores import curves, run_scores
 from forethought.experiments.figures.style import grid, legend_below, method_line, percent_axis, step_axis
 from forethought.experiments.suites.schema import UNIFORM
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from forethought.experiments.figures.study import Study
+    from forethought.experiments.suites import RunSpec
 
 COMPARED = ("unif", "i-diff", "alp", "alp+d+f")
 """The methods of Section 5.3.2."""
@@ -27,13 +28,18 @@ def uniform_weights(study: "Study", options: Options) -> Drawn:
     """Figure 3: for each learner, curves on the left and shares of tasks on the right."""
     import polars as pl
 
+    from forethought.experiments.results import comparable
+
+    def wanted(run: "RunSpec") -> bool:
+        return run.group == UNIFORM and run.variant == "" and options.wants(run.method, COMPARED)
+
     rows = study.evaluations.filter((pl.col("group") == UNIFORM) & (pl.col("variant") == ""))
     methods = options.chosen(rows["method"].unique(), COMPARED)
     rows = rows.filter(pl.col("method").is_in(methods))
     if not rows.height:
-        raise study.missing("of these methods with uniform weights")
+        raise study.missing("of these methods with uniform weights", wanted)
     scores = run_scores(rows)
-    over_steps = curves(scores)
+    over_steps = curves(comparable(study.suite, scores))
     above = _shares(study, rows)
     learners = ordered(rows["learner"], LEARNERS)
     looks = {(method, ""): method_line(method) for method in methods}
@@ -75,10 +81,7 @@ def uniform_weights(study: "Study", options: Options) -> Drawn:
         "more often than a threshold, for every threshold; at 0 this is the coverage. In either pair the agent of "
         "primitive actions comes first and the one that can call its own behaviour second. Means over the training "
         "seeds, with bands of one sample standard deviation.",
-        study.note(
-            scores, lambda run: run.group == UNIFORM and run.variant == "" and options.wants(run.method, COMPARED)
-        )
-        + " The right panels show finished runs only.",
+        study.note(scores, wanted) + " The right panels show finished runs only.",
     )
 
 
@@ -89,7 +92,4 @@ def _shares(study: "Study", rows: "pl.DataFrame") -> "pl.DataFrame":
     from forethought.experiments.summaries import profiles
 
     shares = profiles(study.suite, rows)
-    if not shares.height:
-        keys = [pl.lit("").alias(name) for name in SERIES]
-        shares = pl.DataFrame({"seed": [0], "threshold": [0.0], "share": [0.0]}).select(*keys, pl.all()).clear()
     return curves(shares.with_columns(pl.col("share", "threshold") * 100), value="share", over="threshold")

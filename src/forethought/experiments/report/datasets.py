@@ -1,16 +1,16 @@
 """The numbers of a report, as tables: what its charts draw and its CSV files hold."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
 from forethought.experiments.figures.dynamics import block_length, block_shares, related_goals
-from forethought.experiments.figures.scores import SERIES, curves, run_scores
-from forethought.experiments.figures.study import RUN, Study
+from forethought.experiments.figures.scores import curves, final, run_scores
+from forethought.experiments.figures.study import Study
 from forethought.experiments.report.runs import RunInfo
-from forethought.experiments.results import at_fraction, finished
-from forethought.experiments.suites import RunSpec
+from forethought.experiments.results import comparable, key_columns
+from forethought.experiments.suites import RUN, SERIES, RunSpec
 from forethought.experiments.summaries import comparisons, profiles, summary
 
 ABOUT = {
@@ -42,7 +42,7 @@ def datasets(study: Study, infos: Sequence[RunInfo]) -> dict[str, pl.DataFrame]:
     if evaluations.height:
         scores = run_scores(evaluations)
         shares = profiles(study.suite, evaluations)
-        tables["curves"] = curves(scores).with_columns(pl.col("mean", "sd").round(2))
+        tables["curves"] = curves(comparable(study.suite, scores)).with_columns(pl.col("mean", "sd").round(2))
         tables["scores"] = scores.with_columns(pl.col("score").round(2))
         tables["dynamics"] = dynamics(study)
         tables["goals"] = goal_success(study)
@@ -69,14 +69,14 @@ def dynamics(study: Study) -> pl.DataFrame:
         for run, record in zip(runs, records, strict=True):
             length = block_length(run.config.iterations)
             shares = block_shares(record, goals, length).rename({"share": "percent"})
-            own = [pl.col(name) == getattr(run, name) for name in RUN]
+            own = [pl.col(name) == value for name, value in zip(RUN, run.key, strict=True)]
             success = rows.filter(*own, pl.col("goal").is_in(goals)).select(
                 "goal",
                 pl.col("iteration").alias("from_iteration"),
                 pl.col("iteration").alias("to_iteration"),
                 (100 * pl.col("success_rate")).alias("percent"),
             )
-            keys = [pl.lit(getattr(run, name)).alias(name) for name in RUN]
+            keys = key_columns(run.key)
             parts += [
                 shares.select(*keys, pl.lit("share of training").alias("row"), pl.all()),
                 success.select(*keys, pl.lit("success").alias("row"), pl.all()),
@@ -85,16 +85,12 @@ def dynamics(study: Study) -> pl.DataFrame:
 
 
 def goal_success(study: Study) -> pl.DataFrame:
-    """Mean final success on each goal over finished runs, or over the last evaluations where no run is finished.
+    """Mean success on each goal at the last evaluation, over the finished runs of a series, or all where it has none.
 
     Returns:
         Columns `SERIES`, `goal`, `percent`, `seeds`; the goals in the order of the tasks.
     """
-    done = finished(study.suite, study.evaluations)
-    if done.height:
-        last = at_fraction(study.suite, study.evaluations)
-    else:
-        last = study.evaluations.filter(pl.col("iteration") == pl.col("iteration").max().over(RUN))
+    last = final(comparable(study.suite, study.evaluations))
     return last.group_by(*SERIES, "goal", maintain_order=True).agg(
         (100 * pl.col("success_rate").mean()).round(1).alias("percent"), pl.col("seed").n_unique().alias("seeds")
     )
@@ -122,10 +118,7 @@ def _evaluated(study: Study) -> dict[str, list[RunSpec]]:
     """The evaluated runs by group."""
     there = set(study.evaluations.select(RUN).unique().iter_rows())
     found: dict[str, list[RunSpec]] = {}
-    for run in _in(study, there):
-        found.setdefault(run.group, []).append(run)
+    for run in study.suite.runs:
+        if run.key in there:
+            found.setdefault(run.group, []).append(run)
     return found
-
-
-def _in(study: Study, there: set[tuple[Any, ...]]) -> Iterator[RunSpec]:
-    return (run for run in study.suite.runs if tuple(getattr(run, name) for name in RUN) in there)

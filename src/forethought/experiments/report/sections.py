@@ -46,7 +46,8 @@ def learning() -> str:
     """Success along training."""
     note = _note(
         "Success on the target, or its mean over all goals where these count the same. Bands reach one sample standard "
-        "deviation; a curve ends where one of its seeds has not got further. Click a name to hide its curves."
+        "deviation. Curves are of the finished runs of a method, or where it has none yet of all, as far as every seed "
+        "has got. Click a name to hide its curves."
     )
     controls = '<div class="controls"><label><input type="checkbox" id="each-seed"> every seed</label>'
     controls += f"{_button('curves', 'CSV of the means')}{_button('scores', 'CSV of every run')}</div>"
@@ -71,7 +72,10 @@ def dynamics() -> str:
 
 def goals() -> str:
     """Success on every goal at the end."""
-    note = _note("Success on every evaluated goal at the end, in per cent: mean over the finished runs of a method.")
+    note = _note(
+        "Success on every evaluated goal at the end, in per cent: mean over the finished "
+        "runs of a method, or over all where it has none yet."
+    )
     controls = (
         '<div class="controls"><label>runs with <select id="goals-place"></select></label><label>order <select '
         'id="goals-order"><option value="task">of the tasks</option><option value="best">best first</option><option '
@@ -95,15 +99,18 @@ def runs(infos: Sequence[RunInfo]) -> str:
     hours = sum(info.seconds for info in infos) / 3600
     steps = sum(info.row()["steps"] for info in infos)
     devices = sorted({str(info.meta["device"]) for info in infos if info.meta and info.meta.get("device")})
-    done = sum(info.done for info in infos)
+    done, waiting = sum(info.done for info in infos), sum(info.meta is None for info in infos)
     note = _note(
         f"{done} of {len(infos)} runs done, {steps:,} environment steps in {hours:.1f} hours of training (evaluations "
         f"not counted). Trained on: {'; '.join(devices) or 'nothing yet'}."
+        + (f" Not listed: {waiting} runs that have not begun." if waiting else "")
     )
     most = max((info.seconds for info in infos), default=0.0)
     head = ("run", "state", "decisions", "steps/s", "hours of training", "device", "started", "commit")
     lines = ["<tr>" + "".join(f'<th scope="col">{name}</th>' for name in head) + "</tr>"]
     for info in infos:
+        if info.meta is None:
+            continue
         row = info.row()
         bar = f'<span class="bar" style="width:{90 * info.seconds / most if most else 0:.0f}px"></span>'
         cells = (

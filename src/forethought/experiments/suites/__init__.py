@@ -16,7 +16,7 @@ from typing import Any
 from forethought.config import ConfigError, RunConfig, merge, nearest, parse, read_layer
 from forethought.experiments.suites.schema import UNIFORM, Block, Scale, SuiteFile, check_file
 
-__all__ = ["SCALES", "SUITES", "UNIFORM", "RunSpec", "Suite", "load_suite"]
+__all__ = ["RUN", "SCALES", "SERIES", "SUITES", "UNIFORM", "RunSpec", "Suite", "load_suite"]
 
 _HERE = Path(__file__).parent
 _SCALES = "scales"
@@ -29,6 +29,12 @@ SUITES: dict[str, Path] = {
 SCALES = ("paper", "gpu-hour", "laptop")
 """The scales that every shipped suite has: as published; about an hour a run on a data-centre GPU; minutes a run on
 one CPU core."""
+
+RUN = ("group", "learner", "method", "variant", "seed")
+"""What tells the runs of a suite apart: fields of `RunSpec`, and columns of every table of runs."""
+
+SERIES = RUN[:-1]
+"""What runs have in common that differ in nothing but the seed."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +56,19 @@ class RunSpec:
     directory: str
     """Where the run lies below a sweep's folder."""
 
+    @property
+    def key(self) -> tuple[str, str, str, str, int]:
+        """The values of `RUN`."""
+        return self.group, self.learner, self.method, self.variant, self.seed
+
 
 @dataclass(frozen=True)
 class Suite:
     """An experiment at one scale."""
 
     name: str
+    source: str
+    """What `load_suite` was given: a name, or the path of a file."""
     scale: str
     title: str
     """What the suite is for."""
@@ -65,6 +78,10 @@ class Suite:
     """Whether a run is meant to have one core, beside others; else it has the machine to itself."""
     runs: tuple[RunSpec, ...]
     """All runs, seed by seed, so that a sweep that is cut off leaves whole comparisons."""
+
+    def command(self, out: str | Path) -> str:
+        """The command that makes the runs in a folder, or goes on with them."""
+        return f"forethought sweep {self.source} --scale {self.scale} --out {out}"
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -124,17 +141,20 @@ def load_suite(name: str | Path, scale: str = "laptop") -> Suite:
             before = runs.setdefault(run.directory, run)
             if before != run:
                 raise ConfigError(f"{path}: two different runs would lie in {run.directory}")
+    _check_names(path, file, scales)
     if not runs:
         raise ConfigError(f"{path}: no runs at scale {scale}")
     ordered = tuple(sorted(runs.values(), key=lambda run: run.seed))
-    return Suite(path.stem, scale, file.title, chosen.about, chosen.one_core_each, ordered)
+    return Suite(path.stem, str(name), scale, file.title, chosen.about, chosen.one_core_each, ordered)
 
 
 def _path(name: str) -> Path:
     if name in SUITES:
         return SUITES[name]
     path = Path(name)
-    if path.suffix != ".toml" or not path.is_file():
+    if path.suffix == ".toml" and not path.is_file():
+        raise ConfigError(f"suite: there is no file {name}")
+    if path.suffix != ".toml":
         raise ConfigError(
             f"suite: {name!r} given; allowed are {', '.join(SUITES)}, or a file.toml{nearest(name, SUITES)}"
         )
@@ -148,6 +168,22 @@ def _read(path: Path) -> SuiteFile:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
     except (ConfigError, OSError) as error:
         raise ConfigError(f"{path}: {error}") from None
+
+
+def _check_names(path: Path, file: SuiteFile, scales: Collection[str]) -> None:
+    """Refuse what would be passed over in silence: settings of a scale that is none, and variants of no block."""
+    named = {"targets": file.targets, "settings": file.settings}
+    named |= {f"blocks.{number}.scales": block.scales for number, block in enumerate(file.blocks)}
+    for field, names in named.items():
+        for name in names:
+            if name not in scales:
+                raise ConfigError(
+                    f"{path}: {field}: {name!r} given; allowed are {', '.join(scales)}{nearest(name, scales)}"
+                )
+    used = {variant for block in file.blocks for variant in block.variants}
+    for name in file.variants:
+        if name not in used:
+            raise ConfigError(f"{path}: variants: no block has the variant {name!r}")
 
 
 def _runs(path: Path, file: SuiteFile, chosen: Scale, scale: str, block: Block) -> Iterator[RunSpec]:

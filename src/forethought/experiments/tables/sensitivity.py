@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from forethought.experiments.figures.names import group_name, ordered
 from forethought.experiments.figures.scores import run_scores
+from forethought.experiments.figures.sensitivity import is_variant
 from forethought.experiments.figures.variants import DEFAULTS, changes_only, settings
 from forethought.experiments.suites.schema import UNIFORM
 from forethought.experiments.tables.formats import Table
@@ -27,21 +28,22 @@ def sensitivity_table(study: "Study") -> Table:
     """
     import polars as pl
 
-    from forethought.experiments.results import at_fraction
+    from forethought.experiments.results import at_fraction, comparable
 
     variants = [run.variant for run in study.suite.runs if changes_only(run.variant, "L", "alpha")]
     ours = study.evaluations.filter(
         (pl.col("method") == METHOD) & (pl.col("learner") == "primitive") & pl.col("variant").is_in(variants)
     )
     if not ours.filter(pl.col("variant") != "").height:
-        raise study.missing("of ALP+D+F with another L or alpha")
+        raise study.missing("of ALP+D+F with another L or alpha", is_variant)
     scores = run_scores(ours)
+    shown = comparable(study.suite, scores)
     rows: list[tuple[str, ...]] = []
     numbers: list[tuple[str, ...]] = [("group", "L", "alpha", "share of the budget", "steps", "seeds", "mean", "sd")]
     for group in ordered(ours["group"], [UNIFORM, *study.targets]):
-        mine = scores.filter(pl.col("group") == group)
+        mine = shown.filter(pl.col("group") == group)
         columns = [at_fraction(study.suite, mine, fraction) for fraction in FRACTIONS]
-        rows.append((_heading(study, group, columns),))
+        rows.append((f"{group_name(group, study.texts)}: {_about(columns)}",))
         for variant in sorted(ours.filter(pl.col("group") == group)["variant"].unique(), key=_order):
             values = settings(variant)
             cells = []
@@ -50,10 +52,10 @@ def sensitivity_table(study: "Study") -> Table:
                 if not runs.height:
                     cells.append("–")
                     continue
-                mean, sd, seeds = runs["score"].mean(), runs["score"].std(ddof=1) or 0.0, runs.height
-                cells.append(f"{mean:.2f} ± {sd:.2f}")
+                mean, sd = runs["score"].mean(), runs["score"].std(ddof=1)
+                cells.append(f"{mean:.2f}" + ("" if sd is None else f" ± {sd:.2f}"))
                 place = (group, f"{values['L']:g}", f"{values['alpha']:g}", f"{fraction:.4f}", str(runs["steps"][0]))
-                numbers.append((*place, str(seeds), f"{mean:.4f}", f"{sd:.4f}"))
+                numbers.append((*place, str(runs.height), f"{mean:.4f}", "" if sd is None else f"{sd:.4f}"))
             rows.append(("" if variant else "main", f"{values['L']:g}", f"{values['alpha']:g}", *cells))
     return Table(
         "How much L and α matter",
@@ -69,10 +71,14 @@ def sensitivity_table(study: "Study") -> Table:
     )
 
 
-def _heading(study: "Study", group: str, columns: "list[pl.DataFrame]") -> str:
-    seeds = columns[0]["seed"].n_unique()
-    after = _steps([column["steps"][0] for column in columns if column.height])
-    return f"{group_name(group, study.texts)}: {seeds} {'seed' if seeds == 1 else 'seeds'}, after {after} steps"
+def _about(columns: "list[pl.DataFrame]") -> str:
+    """How many seeds the means are of, and after how many steps the columns are."""
+    seeds = [count for column in columns for (count,) in column.group_by("variant").len("seeds").select("seeds").rows()]
+    if not seeds:
+        return "no run has come to a third of the budget"
+    least, most = min(seeds), max(seeds)
+    count = f"{most} {'seed' if most == 1 else 'seeds'}" if least == most else f"{least} to {most} seeds"
+    return f"{count}, after {_steps([column['steps'][0] for column in columns if column.height])} steps"
 
 
 def _order(variant: str) -> tuple[bool, bool, float, float]:

@@ -137,7 +137,9 @@ function legend(host, names, redraw) {
   host.textContent = "";
   for (const name of names) {
     const button = made("button", { type: "button", "aria-pressed": String(!hidden.has(name)) }, host);
-    made("span", { style: `background:${look(name).colour}` }, button); button.append(name);
+    const mark = drawn("svg", { viewBox: "0 0 30 8", width: 30, height: 8, "aria-hidden": "true" }, button);
+    drawn("line", { x1: 0, x2: 30, y1: 4, y2: 4, stroke: look(name).colour, "stroke-width": 2.4, "stroke-dasharray": look(name).dash }, mark);
+    button.append(name);
     if (redraw) button.addEventListener("click", () => { hidden.has(name) ? hidden.delete(name) : hidden.add(name); redraw(); });
   }
 }
@@ -245,7 +247,7 @@ function drawGoals() {
     for (const name of names) {
       const percent = at(name, goal);
       const cell = made("td", { class: "cell" }, line, percent === undefined ? "" : percent.toFixed(1));
-      if (percent !== undefined) { cell.style.background = shade(percent); cell.style.color = percent > 30 ? "#fff" : "#1c1c1a"; }
+      if (percent !== undefined) { cell.style.background = shade(percent); cell.style.color = percent > 40 ? "#fff" : "#1c1c1a"; }
     }
   }
 }
