@@ -7,6 +7,8 @@ from importlib import import_module
 import pytest
 from page_runner import DOCS, ROOT
 
+from forethought import CurriculumConfig
+
 PACKAGES = (
     "forethought",
     "forethought.craftax",
@@ -54,3 +56,12 @@ def test_every_public_name_of_an_adapter_is_documented(adapter):
 
 def test_the_adapters_are_those_that_the_package_names():
     assert set(import_module("forethought.adapters").__all__) == set(ADAPTERS)
+
+
+def test_the_settings_that_a_page_gives_with_their_defaults_have_them():
+    defaults, found = CurriculumConfig(), 0
+    for page in (DOCS / "method.md", DOCS / "howto" / "methods.md", DOCS / "howto" / "own-graph.md"):
+        for name, value in re.findall(r"`(\w+)`\s\((\d[\d.]*)", page.read_text(encoding="utf-8")):
+            assert float(value) == getattr(defaults, name), f"{page.name}: {name}"
+            found += 1
+    assert found > 8
