@@ -10,6 +10,7 @@ from PIL import Image
 import forethought
 from forethought.cli import run as run_command
 from forethought.config import load_config
+from forethought.craftax import Goal
 from forethought.domains import load_domain
 from forethought.policies import GoalBatch, RandomPolicy
 from forethought.progress import SilentReporter
@@ -69,6 +70,12 @@ def test_the_agent_of_a_run_does_what_its_own_evaluation_found(run):
     assert policy.iteration == 1
     assert policy.steps == 128
     assert (policy.eligible.size > 0) == (policy.config.learner == "subroutines")
+
+
+def test_an_agent_takes_goals_by_their_ids_only(run):
+    policy = forethought.load_policy(run[0])
+    with pytest.raises(ValueError, match="goal 'have_3_wood': a run's goals of one's own are those in its file"):
+        forethought.evaluate(policy, [Goal("have_3_wood", "Have 3 wood")])
 
 
 def test_an_agent_acts_outside_of_evaluations_too(run):

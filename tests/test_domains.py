@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -31,6 +32,14 @@ def test_everything_follows_the_order_of_the_goals_named():
     environment = domain.make_environment(6, queue_capacity=8)
     assert environment.num_envs == 6
     assert environment.queue_capacity == 8
+
+
+@pytest.mark.parametrize(("method", "warned"), [("unif", False), ("alp+d", False), ("alp+f", True)])
+def test_goals_without_evidence_are_a_matter_of_methods_that_use_it(method, warned):
+    chosen = {"method": method, "tasks.goals": ("have_1_wood", "defeat_troll"), "tasks.target": None}
+    config = load_config("laptop", overrides=chosen | {"evaluation.goals": ()})
+    with pytest.warns(UserWarning, match="no evidence is left") if warned else nullcontext():
+        load_domain(config)
 
 
 def test_without_a_target_all_goals_count_the_same():

@@ -84,9 +84,9 @@ def evaluate(
     listed = None if goals is None else list(goals)
     ids = tuple(goal.id if isinstance(goal, Goal) else goal for goal in listed or ())
     if domain is None and isinstance(act, Agent):
-        domain = act.domain([goal for goal in ids if goal not in act.ids])
         if own := [goal for goal in listed or () if isinstance(goal, Goal)]:
             raise ValueError(f"goal {own[0].id!r}: a run's goals of one's own are those in its file; name it by its id")
+        domain = act.domain([goal for goal in ids if goal not in act.ids])
         seed = act.config.seed if seed is None else seed
         listed = list(act.ids) if goals is None else listed
     elif domain is None:

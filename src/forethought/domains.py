@@ -5,6 +5,7 @@ module is installed, or lies in the current directory. Everything but `Domain.ma
 """
 
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -239,7 +240,11 @@ def _of_tasks(field: str, config: RunConfig, graph: Graph | None, tasks: TaskSet
             f"`forethought judge plan DIR --own-goals {config.tasks.own_goals}`, or take a method without, as alp"
         )
     try:
-        return graph if graph.ids == tasks.ids else graph.restrict(tasks)
+        with warnings.catch_warnings():
+            if not _needs(config.method, field):
+                # Tasks without evidence are no matter where none is used.
+                warnings.simplefilter("ignore", UserWarning)
+            return graph if graph.ids == tasks.ids else graph.restrict(tasks)
     except ValueError as error:
         raise ConfigError(f"{field}: {name} given, but {error}") from None
 
