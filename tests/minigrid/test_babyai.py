@@ -74,6 +74,7 @@ def test_a_mission_s_rate_counts_the_first_episodes_of_its_environments(babyai):
 
 def test_the_summary_pairs_the_seeds(babyai):
     rates = {("unif", 0): (0.0, 0.5), ("unif", 1): (0.2, 0.7), ("alp", 0): (0.0, 0.6), ("alp", 1): (0.2, 0.9)}
+    rates |= {("alp+d+f", 0): (0.0, 0.5), ("alp+d+f", 1): (0.2, 0.6)}
     rows = [
         {"method": method, "seed": seed, "steps": steps, "task": task, "success_rate": rate, "episodes": 4}
         for (method, seed), curve in rates.items()
@@ -83,9 +84,10 @@ def test_the_summary_pairs_the_seeds(babyai):
     text = babyai.summary(rows)
     half = 12.706204736 * np.std([0.1, 0.2], ddof=1) / np.sqrt(2)
     assert f"success at the end, alp minus unif, paired: +0.150 +- {half:.3f}" in text
+    assert "success at the end, alp+d+f minus alp, paired: -0.200 +- " in text
     assert "success over training, unif: 0.350 +- " in text
     assert "missions above 0.5 at the end, alp minus unif, paired: +1.000" in text
     # The order of the runs in the table does not matter; runs of another length do.
     assert babyai.summary(rows[::-1]) == text
     with pytest.raises(ValueError, match="alp: the runs in the tables were not measured after the same steps"):
-        babyai.summary([row for row in rows if row["method"] == "unif"] + rows[-6:])
+        babyai.summary([row for row in rows if row["method"] == "unif"] + rows[10:16])
