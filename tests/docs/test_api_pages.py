@@ -8,6 +8,7 @@ import pytest
 from page_runner import DOCS, ROOT
 
 from forethought import CurriculumConfig
+from forethought.cli import COMMANDS
 
 PACKAGES = (
     "forethought",
@@ -65,3 +66,8 @@ def test_the_settings_that_a_page_gives_with_their_defaults_have_them():
             assert float(value) == getattr(defaults, name), f"{page.name}: {name}"
             found += 1
     assert found > 8
+
+
+def test_every_command_is_listed_as_the_command_line_lists_it():
+    page = (DOCS / "api" / "commands.md").read_text(encoding="utf-8")
+    assert dict(re.findall(r"^\| `forethought (\w+)` \| (.*) \|$", page, re.MULTILINE)) == COMMANDS
