@@ -13,6 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from forethought import checkpoint
+from forethought.cli import run
 from forethought.cli.eval import evaluate
 from forethought.config import load_config
 from forethought.domains import choose_backend
@@ -312,3 +313,33 @@ def test_a_missing_gpu_is_an_error(tmp_path):
     with pytest.raises(ValueError, match="'gpu' given"):
         train(tiny(device="gpu"), tmp_path / "run")
     assert not list(tmp_path.iterdir())
+
+
+def test_seeds_side_by_side_are_runs_that_go_on_together(whole, tmp_path, monkeypatch, capsys):
+    command = ["train", str(whole / "config.toml"), "--seeds", "0", "1", "--out", str(tmp_path)]
+    monkeypatch.setattr("forethought.progress.make_reporter", lambda: At(2, send(signal.SIGTERM)))
+    assert run(command) == 85
+    assert [checkpoint.iterations(tmp_path / f"seed-{seed}" / "checkpoints") for seed in (0, 1)] == [[1, 2]] * 2
+    # One that is behind goes on by itself until they are level.
+    shutil.rmtree(tmp_path / "seed-1")
+    monkeypatch.setattr("forethought.progress.make_reporter", SilentReporter)
+    assert run(command) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["seed-0", "seed-1"]
+    for seed in (0, 1):
+        assert load_config(tmp_path / f"seed-{seed}" / "config.toml").seed == seed
+    for ours, theirs in zip(records(tmp_path / "seed-0"), records(whole), strict=True):
+        assert_frame_equal(ours, theirs, rel_tol=1e-4, abs_tol=1e-5)
+    assert [len(table) for table in records(tmp_path / "seed-1")] == [len(table) for table in records(whole)]
+    assert not records(tmp_path / "seed-1")[1].equals(records(whole)[1])
+    runs = [RunDirectory(tmp_path / f"seed-{seed}").meta for seed in (0, 1)]
+    assert runs[0]["run_id"] != runs[1]["run_id"]
+    assert [len(meta.get("continued", [])) for meta in runs] == [1, 0]
+    # What is done is left as it is.
+    assert run(command) == 0
+    assert [RunDirectory(tmp_path / f"seed-{seed}").meta for seed in (0, 1)] == runs
+    with RunDirectory(tmp_path / "seed-1").locked():
+        shutil.rmtree(tmp_path / "seed-0")
+        (tmp_path / "seed-1" / "evaluations.parquet").unlink()
+        assert run(command) == 2
+    assert "seed-1 is in use by process" in capsys.readouterr().err
+    assert not (tmp_path / "seed-0").exists()

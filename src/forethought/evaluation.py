@@ -89,6 +89,12 @@ class EvaluationResult(NamedTuple):
         }
 
 
+def pooled(results: Sequence[EvaluationResult]) -> EvaluationResult:
+    """The episodes of several evaluations of the same goals as one."""
+    counts = zip(*(result[1:] for result in results), strict=True)
+    return EvaluationResult(results[0].goals, *(np.sum(each, axis=0) for each in counts))
+
+
 def wilson_interval(
     successes: np.ndarray | int, episodes: np.ndarray | int, z: float = WILSON_Z
 ) -> tuple[np.ndarray, np.ndarray]:

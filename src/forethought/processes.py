@@ -1,7 +1,8 @@
 """The processes of one run: how they find each other, and what they tell each other. Alone, all of it does nothing."""
 
+import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import jax
@@ -10,7 +11,11 @@ import numpy as np
 Result = TypeVar("Result")
 
 
-def join(coordinator: str | None, count: int | None, index: int | None) -> None:
+_LOCAL_NUMBER = ("SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK")
+"""Where schedulers say which of the processes on its host a process is."""
+
+
+def join(coordinator: str | None, count: int | None, index: int | None, devices: int = 1) -> None:
     """Meet the other processes of the run; call before anything else touches a device.
 
     Args:
@@ -18,15 +23,47 @@ def join(coordinator: str | None, count: int | None, index: int | None) -> None:
             Open MPI or the cloud's own service.
         count: Processes of the run.
         index: Number of this process, from 0.
+        devices: GPUs of each process. Where a scheduler starts several processes on a host and each sees all of its
+            GPUs, each takes its own.
 
     Raises:
         ValueError: The processes do not find each other, or nothing here tells who they are.
     """
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    auto = coordinator is None
+    # By itself JAX gives each task of Slurm or Open MPI one GPU alone, even if it has been told who the processes are.
+    gpus, detection = (own_gpus(os.environ, devices), None) if auto else (None, "deactivate")
     try:
-        jax.distributed.initialize(coordinator, count, index)
+        jax.distributed.initialize(coordinator, count, index, gpus, detection)
     except (RuntimeError, ValueError) as error:
-        raise ValueError(f"the processes of the run do not find each other: {str(error).splitlines()[0]}") from error
+        reason = str(error).splitlines()[0]
+        if auto and "defined" in reason:
+            reason = "nothing here tells who they are, as Slurm, Open MPI or a cloud's service would"
+        raise ValueError(f"the processes of the run do not find each other: {reason}") from error
+
+
+def own_gpus(environment: Mapping[str, str], devices: int) -> list[int] | None:
+    """Which of the GPUs that a process sees are its own, where processes of one host see the same ones.
+
+    Args:
+        environment: The process's.
+        devices: GPUs of each process.
+
+    Returns:
+        Their numbers, all of them where the scheduler hides the others'; None where none says which of its host's
+        processes this is.
+
+    >>> own_gpus({"SLURM_LOCALID": "1"}, 2)
+    [2, 3]
+    """
+    number = next((int(environment[name]) for name in _LOCAL_NUMBER if name in environment), None)
+    if number is None:
+        return None
+    if (seen := environment.get("CUDA_VISIBLE_DEVICES")) is not None:
+        given = len([name for name in seen.split(",") if name])
+        if given <= devices:
+            return list(range(given))
+    return list(range(number * devices, (number + 1) * devices))
 
 
 def is_first() -> bool:

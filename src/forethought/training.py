@@ -3,6 +3,8 @@
 An iteration starts with fresh worlds and an empty memory everywhere, and all its random numbers come from the
 seed and the iteration's number. So the state between two iterations is the learner, the curriculum and two
 counts; that is what a checkpoint holds, and a run that goes on from one does what it would have done.
+
+The loop is over several runs that differ in their seed alone, of which there is one as a rule.
 """
 
 import hashlib
@@ -29,9 +31,10 @@ from forethought.curriculum import Curriculum, latest_per_environment
 from forethought.devices import describe, first, select
 from forethought.doctor import installed_version
 from forethought.environment import BatchedEnvironment
-from forethought.evaluation import EvaluationResult, Evaluator
-from forethought.learner import Learner
+from forethought.evaluation import EvaluationResult, Evaluator, pooled
+from forethought.learner import Learner, LearnerState, Update
 from forethought.learner.rollout import steps_on_host
+from forethought.learner.seeds import OneLearner, SeededLearners
 from forethought.learner.subroutines import ELIGIBLE_RATE
 from forethought.parts import DeviceParts, Lanes
 from forethought.progress import Reporter, SilentReporter, make_reporter
@@ -105,11 +108,55 @@ def train(
         ValueError: One line: a bad or busy run directory, a missing device or package, goals or graphs that
             have changed since the run began.
     """
-    path = Path(run_dir)
-    existing = processes.on_first(lambda: RunDirectory(path) if resume else check_new(path))
+    return _train(config, {config.seed: (Path(run_dir), resume)}, reporter, argv, devices)[config.seed]
+
+
+def train_seeds(
+    config: RunConfig,
+    run_dirs: Mapping[int, str | Path],
+    *,
+    reporter: Reporter | None = None,
+    argv: Sequence[str] | None = None,
+    devices: int = 1,
+) -> dict[int, RunResult]:
+    """Train agents that differ in their seed alone, side by side: each leaves a run directory as `train` does.
+
+    Each device trains an equal share of the seeds. The learners are one program, which computes what `train`
+    computes, up to rounding. Runs that are behind the others go on by themselves until all are level.
+
+    Args:
+        config: The runs, but for the seed.
+        run_dirs: Where, by seed; what lies there already goes on.
+        reporter: Shows the course of the runs, as one: means over seeds, and sums of steps and episodes.
+        argv: The command line, for the record.
+        devices: Devices that share the seeds; their number must divide that of the seeds.
+
+    Returns:
+        How each ended, by seed.
+
+    Raises:
+        ValueError: As `train` does; or the environments step on the host, or there are several processes.
+    """
+    if jax.process_count() > 1:
+        raise ValueError("seeds side by side are trained by one process")
+    places = {seed: Path(path) for seed, path in run_dirs.items()}
+    return _train(config, {seed: (path, path.exists()) for seed, path in places.items()}, reporter, argv, devices)
+
+
+def _train(
+    config: RunConfig,
+    places: Mapping[int, tuple[Path, bool]],
+    reporter: Reporter | None,
+    argv: Sequence[str] | None,
+    devices: int,
+) -> dict[int, RunResult]:
+    """Train the runs of some seeds; for each, where it lies and whether it goes on."""
+    existing = processes.on_first(
+        lambda: {seed: RunDirectory(path) if resume else check_new(path) for seed, (path, resume) in places.items()}
+    )
     check_sinks(config.sinks)
     used = first(select(config.device), devices)
-    spread = spread_over(used)
+    everywhere = spread_over(used)
     if not processes.is_first():
         reporter = SilentReporter()
     reporter = reporter or make_reporter()
@@ -117,23 +164,41 @@ def train(
         from forethought.domains import choose_backend, load_domain
 
         config = choose_backend(config)
+        configs = {seed: config.model_copy(update={"seed": seed}) for seed in places}
         domain = load_domain(config)
-        meta = _meta(config, domain, describe(list(spread.devices if spread else used)), argv)
-        meta |= {"backend": config.environment.backend}
-        processes.on_first(lambda: None if existing is None else _check_unchanged(config, existing, meta))
-        run = _Run(config, domain, reporter, spread)
+        meta = _meta(config, domain, describe(list(everywhere.devices if everywhere else used)), argv)
+        devices_of_a_run = everywhere.count if everywhere and len(places) == 1 else 1
+        meta |= {"backend": config.environment.backend, "devices": devices_of_a_run}
 
-        def open_directory() -> RunDirectory:
-            directory = existing or RunDirectory.create(path, config.to_toml(), meta)
-            stack.enter_context(directory.locked())
-            return directory
+        def check() -> None:
+            for seed, directory in (existing or {}).items():
+                if directory is not None:
+                    _check_unchanged(configs[seed], directory, meta)
 
-        directory = processes.on_first(open_directory) or _Elsewhere(path)
+        processes.on_first(check)
+        spread = everywhere if len(places) == 1 else None
+        learner = make_learner(config, make_environment(config, domain, spread), domain, spread)
+        learners = OneLearner(learner) if len(places) == 1 else SeededLearners(learner, len(places), used)
+        runs = {seed: _Run(configs[seed], domain, learner, reporter, everywhere) for seed in places}
+
+        def open_directories() -> dict[int, RunDirectory]:
+            opened = {}
+            for seed, directory in (existing or {}).items():
+                begun = meta | {"run_id": uuid.uuid4().hex}
+                opened[seed] = directory or RunDirectory.create(places[seed][0], configs[seed].to_toml(), begun)
+                stack.enter_context(opened[seed].locked())
+            return opened
+
+        directories = processes.on_first(open_directories) or {}
         with _signals(reporter) as stop:
             try:
-                return run.go(directory, stop, meta["device"], continued=meta if resume else None)
+                for seed, (path, resume) in places.items():
+                    runs[seed].open(directories.get(seed) or _Elsewhere(path), meta if resume else None)
+                    stack.callback(runs[seed].close)
+                _Loop(list(runs.values()), learners, reporter, stop).go(meta["device"])
             finally:
                 reporter.close()
+        return {seed: run.result() for seed, run in runs.items()}
 
 
 def make_environment(config: RunConfig, domain: "Domain", spread: Spread | None) -> BatchedEnvironment:
@@ -169,14 +234,15 @@ def eligible_goals(success_rate: np.ndarray) -> np.ndarray:
 
 
 class _Run:
-    """One run's parts, and the loop over them."""
+    """One run's parts: what it knows, and what it writes."""
 
-    def __init__(self, config: RunConfig, domain: "Domain", reporter: Reporter, spread: Spread | None = None):
+    def __init__(
+        self, config: RunConfig, domain: "Domain", learner: Learner, reporter: Reporter, spread: Spread | None = None
+    ):
         self.config = config
         self.tasks = domain.tasks
         self.reporter = reporter
-        self.environment = make_environment(config, domain, spread)
-        self.learner = make_learner(config, self.environment, domain, spread)
+        self.learner = learner
         self.curriculum = Curriculum(
             self.tasks,
             connectivity=domain.connectivity,
@@ -202,86 +268,80 @@ class _Run:
         self.state = self.learner.init(jax.random.fold_in(self.key, INITIALISATION))
         self.iteration = 0
         self.steps = 0
+        self.evaluation: EvaluationResult | None = None
+        self.interrupted = False
+        self._saved_at = 0
 
-    def go(
-        self, directory: "RunDirectory | _Elsewhere", stop: "_Stop", device: str, continued: Mapping[str, Any] | None
-    ) -> RunResult:
-        """Train to the last iteration or until `stop`."""
-        config, reporter = self.config, self.reporter
+    def open(self, directory: "RunDirectory | _Elsewhere", continued: Mapping[str, Any] | None) -> None:
+        """Take up what lies in the directory, if the run goes on (with the `meta` given), and write there from now."""
+        self.directory = directory
         if continued is not None:
-            self._restore(directory)
+            self._restore()
             meta = directory.meta
             started = {"iteration": self.iteration, **_session(continued)}
             directory.write_meta(meta | {"continued": [*meta.get("continued", []), started]})
-        reporter.start(config.iterations, self.iteration, device)
+        config = self.config
         names = config.sinks if processes.is_first() else ()
-        sinks = open_sinks(names, directory.path, config.model_dump(mode="json"), directory.meta.get("run_id", ""))
-        evaluation = None
-        evaluated = processes.share(directory.evaluated())
-        saved_at, saved_time = self.iteration, time.monotonic()
-        compiled = False
-        try:
-            while True:
-                last = self.iteration == config.iterations
-                due = last or self.iteration % config.evaluation.every == 0
-                asked = processes.any_says(stop.asked)
-                if due and self.iteration not in evaluated and not asked:
-                    reporter.message(f"evaluating ...{_compiling(evaluation is None)}")
-                    evaluation = self.evaluator.run(self.state, self.eligible, stop=lambda: stop.asked)
-                    if evaluation is not None:
-                        directory.record_evaluation(evaluation.columns(self.iteration, self.steps))
-                        evaluated.add(self.iteration)
-                        reporter.evaluation(self.iteration, evaluation)
-                    asked = processes.any_says(stop.asked)
-                if last or asked:
-                    break
-                if not compiled:
-                    reporter.message(f"training ...{_compiling(True)}")
-                    compiled = True
-                row, curriculum = self._iterate()
-                directory.record_metrics(row)
-                directory.record_curriculum(self.iteration, curriculum)
-                for sink in sinks:
-                    sink.log(self.steps, {k: v for k, v in row.items() if v is not None and np.isfinite(v)})
-                reporter.iteration(row, _top(self.tasks.ids, curriculum["effective_share"]))
-                minutes = (time.monotonic() - saved_time) / 60
-                if minutes >= config.checkpoint_minutes or self.iteration == config.iterations:
-                    self._save(directory)
-                    saved_at, saved_time = self.iteration, time.monotonic()
-            if saved_at != self.iteration:
-                self._save(directory)
-        finally:
-            for sink in sinks:
-                sink.close()
-        interrupted = asked and (self.iteration < config.iterations or self.iteration not in evaluated)
-        if interrupted:
-            saved = f"saved after iteration {self.iteration}" if self.iteration else "stopped at the start"
-            reporter.message(f"{saved}; continue with: forethought train {directory.path}")
-        return RunResult(directory.path, self.iteration, self.steps, interrupted, evaluation if last else None)
+        run_id = directory.meta.get("run_id", "")
+        self._sinks = open_sinks(names, directory.path, config.model_dump(mode="json"), run_id)
+        self._evaluated = processes.share(directory.evaluated())
+        self._saved_at = self.iteration
 
-    def _iterate(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """One curriculum iteration; returns its line of metrics and its rows of the curriculum's record."""
-        started = time.perf_counter()
-        config, curriculum = self.config, self.curriculum
-        record = self._beliefs()
-        selected = curriculum.sample(config.tasks.goals_per_iteration, self.fixed)
+    def close(self) -> None:
+        """Let go of what is not the directory."""
+        for sink in self._sinks:
+            sink.close()
+
+    def result(self) -> RunResult:
+        """How it ended."""
+        last = self.evaluation if self.iteration == self.config.iterations else None
+        return RunResult(self.directory.path, self.iteration, self.steps, self.interrupted, last)
+
+    @property
+    def evaluated(self) -> bool:
+        """Whether the agent has been evaluated as it is now."""
+        return self.iteration in self._evaluated
+
+    def evaluate(self, stop: "_Stop") -> EvaluationResult | None:
+        """Evaluate the agent and record it; None if that was given up."""
+        self.evaluation = self.evaluator.run(self.state, self.eligible, stop=lambda: stop.asked)
+        if self.evaluation is not None:
+            self.directory.record_evaluation(self.evaluation.columns(self.iteration, self.steps))
+            self._evaluated.add(self.iteration)
+        return self.evaluation
+
+    def stream(self, number: int) -> Any:
+        """The key of one of the iteration's streams of random numbers."""
+        return jax.random.fold_in(jax.random.fold_in(self.key, number), self.iteration)
+
+    def draw(self) -> np.ndarray:
+        """Draw the iteration's goals: one of each environment."""
+        self._record = self._beliefs()
+        selected = self.curriculum.sample(self.config.tasks.goals_per_iteration, self.fixed)
         processes.require_same("draw of goals", selected.tolist())
-        goals = np.repeat(selected, config.environment.envs_per_goal).astype(np.int32)
+        self._record["selections"] = np.bincount(selected, minlength=len(self.tasks))
+        self._goals = np.repeat(selected, self.config.environment.envs_per_goal).astype(np.int32)
+        self.evaluation = None
+        return self._goals
 
-        fold = jax.random.fold_in
-        rollout = self.learner.begin(fold(fold(self.key, WORLDS), self.iteration), goals, self.eligible)
-        update_key = fold(fold(self.key, UPDATES), self.iteration)
-        updates, done, success = [], [], []
-        for number in range(config.updates_per_iteration):
-            self.state, rollout, update = self.learner.update(self.state, rollout, fold(update_key, number))
-            # The device works on this update while the host waits for the one before it.
-            if updates:
-                _fetch(updates[-1], done, success)
-            updates.append(update)
-        _fetch(updates[-1], done, success)
+    def conclude(
+        self, state: LearnerState, updates: Sequence[Update], environment: Mapping[str, Any], started: float
+    ) -> dict[str, Any]:
+        """Take note of what has come of the iteration, and record it.
 
-        _, environments = np.nonzero(ended := np.concatenate(done))
-        outcomes = np.concatenate(success)[ended].astype(np.float64)
+        Args:
+            state: The learner after it.
+            updates: Its updates, on the host.
+            environment: What the environments counted.
+            started: When it began.
+
+        Returns:
+            Its line of metrics.
+        """
+        config, curriculum, goals = self.config, self.curriculum, self._goals
+        self.state = state
+        _, environments = np.nonzero(ended := np.concatenate([update.done for update in updates]))
+        outcomes = np.concatenate([update.success for update in updates])[ended].astype(np.float64)
         counted, means, counts = latest_per_environment(environments, outcomes, k=EPISODES_PER_ENVIRONMENT)
         curriculum.update(goals[counted], means, counts)
         self.iteration += 1
@@ -289,7 +349,6 @@ class _Run:
 
         seconds = time.perf_counter() - started
         rates = curriculum.success_rate
-        environment_metrics = jax.device_get(self.environment.metrics(rollout.environment))
         row = {
             "iteration": self.iteration,
             "steps": self.steps,
@@ -301,20 +360,28 @@ class _Run:
             "successes": int(outcomes.sum()),
         }
         for prefix, values in (
-            ("learner", _learner_metrics([jax.device_get(update.metrics) for update in updates])),
+            ("learner", _learner_metrics([update.metrics for update in updates])),
             ("curriculum", curriculum.metrics()),
-            ("environment", environment_metrics),
+            ("environment", jax.device_get(environment)),
             ("host", self.learner.load()),
         ):
             row |= {f"{prefix}/{name}": float(value) for name, value in values.items()}
         size = len(self.tasks)
-        record |= {
-            "selections": np.bincount(selected, minlength=size),
+        self._record |= {
             "episodes": np.bincount(goals[counted], counts, size).astype(np.int64),
             "successes": np.bincount(goals[counted], means * counts, size),
             "calls": _calls_by_goal(updates, size),
         }
-        return row, record
+        self.directory.record_metrics(row)
+        self.directory.record_curriculum(self.iteration, self._record)
+        for sink in self._sinks:
+            sink.log(self.steps, {k: v for k, v in row.items() if v is not None and np.isfinite(v)})
+        return row
+
+    @property
+    def share(self) -> np.ndarray:
+        """Each goal's share of the draws of the iteration before."""
+        return self._record["effective_share"]
 
     @property
     def eligible(self) -> np.ndarray:
@@ -339,8 +406,10 @@ class _Run:
             "feasibility": np.array(curriculum.feasibility),
         }
 
-    def _save(self, directory: "RunDirectory | _Elsewhere") -> None:
-        if isinstance(directory, _Elsewhere):
+    def save(self) -> None:
+        """Save the run as it is between two iterations, if that is not done."""
+        directory = self.directory
+        if isinstance(directory, _Elsewhere) or self._saved_at == self.iteration:
             return
         directory.flush()
         curriculum = self.curriculum.state_dict()
@@ -352,10 +421,14 @@ class _Run:
             {"learner": self.learner.to_dict(self.state), "curriculum": arrays},
             {"steps": self.steps, "curriculum": scalars},
         )
+        self._saved_at = self.iteration
 
-    def _restore(self, directory: "RunDirectory | _Elsewhere") -> None:
+    def _restore(self) -> None:
+        directory = self.directory
         # All processes take the first one's word for what is in the directory.
-        found = processes.on_first(lambda: self._load(directory))
+        found = processes.on_first(
+            lambda: checkpoint.load_latest(directory.path / "checkpoints", warn=self.reporter.message)
+        )
         found = processes.share(found)
         if found is not None:
             self.state = self.learner.from_dict(found.arrays["learner"])
@@ -363,8 +436,93 @@ class _Run:
             self.iteration, self.steps = found.iteration, found.info["steps"]
         directory.rewind(self.iteration)
 
-    def _load(self, directory: "RunDirectory | _Elsewhere") -> checkpoint.Checkpoint | None:
-        return checkpoint.load_latest(directory.path / "checkpoints", warn=self.reporter.message)
+
+class _Loop:
+    """The loop over runs that are level with each other, or over those behind until they are."""
+
+    def __init__(self, runs: Sequence[_Run], learners: OneLearner | SeededLearners, reporter: Reporter, stop: "_Stop"):
+        self.runs = runs
+        self.learners = learners
+        self.alone = OneLearner(learners.learner)
+        self.reporter = reporter
+        self.stop = stop
+        self.config = runs[0].config
+
+    def go(self, device: str) -> None:
+        """Train to the last iteration or until told to stop."""
+        config, reporter = self.config, self.reporter
+        reporter.start(config.iterations, min(run.iteration for run in self.runs), device)
+        if len(self.runs) > 1:
+            reporter.message(f"seeds {', '.join(str(run.config.seed) for run in self.runs)} side by side")
+        saved_time = time.monotonic()
+        first_evaluation, compiled = True, False
+        while True:
+            iteration = min(run.iteration for run in self.runs)
+            runs = [run for run in self.runs if run.iteration == iteration]
+            last = iteration == config.iterations
+            due = last or iteration % config.evaluation.every == 0
+            asked = processes.any_says(self.stop.asked)
+            if due and not asked and not all(run.evaluated for run in runs):
+                reporter.message(f"evaluating ...{_compiling(first_evaluation)}")
+                first_evaluation = False
+                results = []
+                for run in runs:
+                    if not run.evaluated and (result := run.evaluate(self.stop)) is not None:
+                        results.append(result)
+                if all(run.evaluated for run in runs):
+                    reporter.evaluation(iteration, pooled(results))
+                asked = processes.any_says(self.stop.asked)
+            if last or asked:
+                break
+            if not compiled:
+                reporter.message(f"training ...{_compiling(True)}")
+                compiled = True
+            rows = self._iterate(runs)
+            share = np.mean([run.share for run in runs], axis=0)
+            reporter.iteration(_together(rows), _top(runs[0].tasks.ids, share))
+            minutes = (time.monotonic() - saved_time) / 60
+            if minutes >= config.checkpoint_minutes or iteration + 1 == config.iterations:
+                for run in runs:
+                    run.save()
+                saved_time = time.monotonic()
+        for run in self.runs:
+            run.save()
+            run.interrupted = asked and (run.iteration < config.iterations or not run.evaluated)
+        if any(run.interrupted for run in self.runs):
+            iteration = min(run.iteration for run in self.runs)
+            saved = f"saved after iteration {iteration}" if iteration else "stopped at the start"
+            again = "the same command" if len(self.runs) > 1 else f"forethought train {self.runs[0].directory.path}"
+            reporter.message(f"{saved}; continue with: {again}")
+
+    def _iterate(self, runs: Sequence[_Run]) -> list[dict[str, Any]]:
+        """One curriculum iteration of all runs, or of some one by one; returns their lines of metrics."""
+        if len(runs) < len(self.runs):
+            return [row for run in runs for row in self._advance([run], self.alone)]
+        return self._advance(runs, self.learners)
+
+    def _advance(self, runs: Sequence[_Run], learners: OneLearner | SeededLearners) -> list[dict[str, Any]]:
+        started = time.perf_counter()
+        goals = [run.draw() for run in runs]
+        state = learners.together([run.state for run in runs])
+        rollout = learners.begin([run.stream(WORLDS) for run in runs], goals, [run.eligible for run in runs])
+        keys = [run.stream(UPDATES) for run in runs]
+        reports: list[list[Update]] = []
+        waiting = None
+        for number in range(self.config.updates_per_iteration):
+            folded = [jax.random.fold_in(key, number) for key in keys]
+            state, rollout, update = learners.update(state, rollout, folded)
+            # The device works on this update while the host waits for the one before it.
+            if waiting is not None:
+                reports.append(_fetch(learners, waiting))
+            waiting = update
+        reports.append(_fetch(learners, waiting))
+
+        rows = []
+        for place, run in enumerate(runs):
+            counted = learners.learner.environment.metrics(learners.of_seed(rollout.environment, place))
+            updates = [report[place] for report in reports]
+            rows.append(run.conclude(learners.of_seed(state, place), updates, counted, started))
+        return rows
 
 
 class _Elsewhere:
@@ -398,22 +556,28 @@ def _compiling(first: bool) -> str:
     return " (compiling first: on a CPU about 40 s for Craftax, cached for the next time)" if first else ""
 
 
-def _fetch(update: Any, done: list[np.ndarray], success: list[np.ndarray]) -> None:
-    """Bring one update's outcomes to the host, letting signals through while the device computes."""
+def _fetch(learners: OneLearner | SeededLearners, update: Any) -> list[Update]:
+    """Bring one update to the host, letting signals through while the device computes."""
     pause = 1e-4
     while not (update.done.is_ready() and update.success.is_ready()):
         time.sleep(pause)
         pause = min(2 * pause, 0.02)
-    done.append(np.asarray(update.done))
-    success.append(np.asarray(update.success))
+    return learners.reports(update)
 
 
-def _calls_by_goal(updates: Sequence[Any], goals: int) -> np.ndarray:
+def _calls_by_goal(updates: Sequence[Update], goals: int) -> np.ndarray:
     """How often each goal was called; zeros for a learner without calls."""
     total = np.zeros(goals, np.int64)
     for update in updates:
-        total[: update.calls.shape[0]] += np.asarray(update.calls)
+        total[: update.calls.shape[0]] += update.calls
     return total
+
+
+def _together(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is shown of the same iteration of several runs."""
+    totals = {name: sum(row[name] for row in rows) for name in ("steps", "steps_per_second")}
+    means = {name: sum(row[name] for row in rows) / len(rows) for name in ("mean_success_rate", "goals_above_third")}
+    return dict(rows[0]) if len(rows) == 1 else dict(rows[0]) | totals | means
 
 
 def _learner_metrics(parts: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -486,7 +650,7 @@ def _meta(config: RunConfig, domain: "Domain", device: str, argv: Sequence[str] 
 
 
 def _session(meta: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: meta[name] for name in ("argv", "started", "device", "host", "versions", "git")}
+    return {name: meta[name] for name in ("argv", "started", "device", "devices", "host", "versions", "git")}
 
 
 def _check_unchanged(config: RunConfig, directory: RunDirectory, meta: Mapping[str, Any]) -> None:

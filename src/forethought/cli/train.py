@@ -2,10 +2,10 @@
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from forethought.cli.errors import UsageError, bad_input, one_line
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from forethought.config import RunConfig
 
 HELP = """usage: forethought train PRESET|FILE.toml ... [--out DIR] [--dry-run] [--SECTION.FIELD VALUE ...]
+       forethought train PRESET|FILE.toml ... --seeds SEED SEED ... [--devices N] ...
        forethought train RUNDIR [--devices N] ...
 
 Train an agent. Presets ({presets}) and TOML files are laid on top of
@@ -27,6 +28,10 @@ that run exactly.
   --env KIND       what plays Craftax: engine, jax, or auto for the engine if it is installed
   --out DIR        where the results go; must not exist (default: runs/<name>-<hash>-s<seed>)
   --dry-run        print the resolved configuration as TOML and stop
+
+  --seeds S S ...  runs that differ in the seed, side by side in one program; those of a device take turns. Each has
+                   a directory of its own (--out DIR: DIR/seed-S) like a run of one seed; the same command goes on
+                   with them. --devices must divide the number of seeds.
 
 What computes it, for a new or a continued run; up to rounding the result does not depend on it:
 
@@ -68,7 +73,7 @@ class Machine:
         if self.processes == "1":
             return
         if self.processes == "auto":
-            processes.join(None, None, None)
+            processes.join(None, None, None, self.devices)
             return
         count = _whole("processes", self.processes, 1)
         if self.coordinator is None or self.process is None or self.process >= count:
@@ -76,7 +81,7 @@ class Machine:
                 f"--processes {count} needs --coordinator HOST:PORT and --process from 0 to {count - 1}, "
                 f"got {self.coordinator} and {self.process}"
             )
-        processes.join(self.coordinator, count, self.process)
+        processes.join(self.coordinator, count, self.process, self.devices)
 
 
 def command(arguments: Sequence[str]) -> int:
@@ -86,22 +91,30 @@ def command(arguments: Sequence[str]) -> int:
 
     if not arguments or {"-h", "--help"} & set(arguments):
         return _help(arguments)
-    fields = field_types() | {"out": str, "dry_run": bool, "env": str} | dict.fromkeys(MACHINE, str)
+    own = {"out": str, "dry_run": bool, "env": str, "seeds": tuple[str, ...]}
+    fields = field_types() | own | dict.fromkeys(MACHINE, str)
     layers, settings = split_settings(arguments, fields)
     if "env" in settings:
         settings["environment.backend"] = settings.pop("env")
     machine = _machine({name: settings.pop(name) for name in MACHINE if name in settings})
     out, dry_run = settings.pop("out", None), settings.pop("dry_run", False)
+    seeds = _seeds(settings.pop("seeds"), settings, machine) if "seeds" in settings else None
     if not layers:
         raise UsageError("name a preset, a TOML file or the directory of a run (see forethought train --help)")
     directories = [layer for layer in layers if Path(layer).is_dir()]
     if directories:
-        return _continue(directories[0], [*layers[1:], *settings, *(["out"] if out else [])], machine)
+        given = {"out": out, "seeds": seeds}
+        extra = [*layers[1:], *settings, *(name for name, value in given.items() if value is not None)]
+        return _continue(directories[0], extra, machine)
     with bad_input():
-        config = _resolve(layers, settings)
+        configs = [_resolve(layers, settings | {"seed": seed}) for seed in seeds or ()]
+        config = configs[0] if configs else _resolve(layers, settings)
     if dry_run:
         print(config.to_toml(), end="")
         return 0
+    if configs:
+        places = [Path(out) / f"seed-{each.seed}" if out else default_directory(each, layers[-1]) for each in configs]
+        return _start_seeds(config, {each.seed: path for each, path in zip(configs, places, strict=True)}, machine)
     return start(config, Path(out) if out else default_directory(config, layers[-1]), machine=machine)
 
 
@@ -130,23 +143,48 @@ def start(
         config = choose_backend(config)
         load_domain(config)
         prepare(config.device, machine.devices, join=machine.join)
-    from forethought.progress import make_reporter
     from forethought.training import train
+
+    def run(reporter: Any) -> bool:
+        result = train(config, directory, resume=resume, reporter=reporter, argv=sys.argv, devices=machine.devices)
+        return not result.interrupted
+
+    return _finished(run, f"forethought train {directory}")
+
+
+def _start_seeds(config: "RunConfig", run_dirs: dict[int, Path], machine: Machine) -> int:
+    """The same for the runs of some seeds, side by side."""
+    from forethought.experiments.seeds import as_begun, run_seeds
+
+    with bad_input():
+        from forethought.devices import prepare
+        from forethought.domains import choose_backend, load_domain
+
+        config = choose_backend(as_begun(config, run_dirs))
+        load_domain(config)
+        prepare(config.device, machine.devices)
+
+    def run(reporter: Any) -> bool:
+        return run_seeds(config, run_dirs, reporter=reporter, argv=sys.argv, devices=machine.devices)
+
+    return _finished(run, "the same command")
+
+
+def _finished(run: Callable[[Any], bool], again: str) -> int:
+    """The exit code of training: `run` takes a reporter and says whether it came to the end."""
+    from forethought.progress import make_reporter
 
     reporter = _Noticing(make_reporter())
     try:
-        result = train(
-            config, directory, resume=resume, reporter=cast(Any, reporter), argv=sys.argv, devices=machine.devices
-        )
+        return 0 if run(reporter) else INTERRUPTED
     except ValueError as error:
         # Until the run has started, whatever is wrong is wrong with what the caller asked for.
         if reporter.started:
             raise
         raise UsageError(one_line(str(error))) from error
     except KeyboardInterrupt:
-        print(f"stopped at once; continue with: forethought train {directory}", file=sys.stderr)
+        print(f"stopped at once; continue with: {again}", file=sys.stderr)
         return STOPPED
-    return INTERRUPTED if result.interrupted else 0
 
 
 def default_directory(config: "RunConfig", layer: str) -> Path:
@@ -178,6 +216,20 @@ def _machine(words: dict[str, str]) -> Machine:
     process = words.get("process")
     number = None if process is None else _whole("process", process, 0)
     return Machine(devices, words.get("processes", "1"), number, words.get("coordinator"))
+
+
+def _seeds(words: Sequence[str], settings: dict[str, Any], machine: Machine) -> list[int]:
+    """The numbers after `--seeds`, checked."""
+    seeds = [_whole("seeds", word, 0) for word in words]
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise UsageError(f"--seeds: {' '.join(words) or 'nothing'} given; allowed are numbers, none of them twice")
+    if "seed" in settings:
+        raise UsageError("--seed: given with --seeds; allowed is one of them")
+    if machine.processes != "1":
+        raise UsageError("--processes: given with --seeds; seeds side by side are trained by one process")
+    if len(seeds) % machine.devices:
+        raise UsageError(f"--devices: {machine.devices} given; allowed is a divisor of the {len(seeds)} seeds")
+    return seeds
 
 
 def _whole(name: str, word: str, least: int) -> int:
