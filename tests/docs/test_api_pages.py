@@ -55,6 +55,11 @@ def test_every_public_name_of_an_adapter_is_documented(adapter):
     assert public - INTERNAL == SHOWN[f"forethought.adapters.{adapter}"]
 
 
+def test_no_public_member_is_left_out():
+    left_out = [re.findall(r":exclude-members: *(.*)", page.read_text()) for page in (DOCS / "api").glob("*.md")]
+    assert set().union(*left_out) <= {"__init__"}
+
+
 def test_the_adapters_are_those_that_the_package_names():
     assert set(import_module("forethought.adapters").__all__) == set(ADAPTERS)
 
