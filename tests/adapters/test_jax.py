@@ -242,6 +242,12 @@ class TestEntries:
             a, b = fx.update(a, *entries), fx.update(b, *(column[order] for column in entries))
         assert all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
 
+    def test_lists_are_taken_inside_of_compiled_code_as_outside(self):
+        state = fx.init(arguments("alp")[0], method="alp")
+        for entries in (([3, 4], [0.5, True]), ([3], [0.5], [2]), ([], [])):
+            outside, inside = fx.update(state, *entries), jax.jit(fx.update)(state, *entries)
+            assert all(np.array_equal(x, y) for x, y in zip(*map(jax.tree.leaves, (outside, inside)), strict=True))
+
     def test_what_is_not_observed_keeps_its_estimates(self):
         state = fx.update(fx.init(arguments("alp")[0], method="alp"), [0, 1], [0.5, 0.6])
         later = fx.update(fx.update(state, [2, 0], [1.0, 1.0], [3, 0]), [], [])

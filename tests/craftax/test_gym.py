@@ -1,5 +1,7 @@
 """The Gymnasium face: Gymnasium's own check, tasks, worlds of evaluations, both backends, goals of one's own."""
 
+import copy
+import pickle
 import subprocess
 import sys
 
@@ -37,6 +39,20 @@ def test_it_passes_gymnasiums_check():
     assert isinstance(env.unwrapped, CraftaxGoals)
     assert env.unwrapped.backend == "engine"
     check_env(env.unwrapped, skip_close_check=True)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_a_copy_goes_on_as_the_original_does(copied):
+    """As planners and processes need it."""
+    env = make(("reach_floor_8", "see_cow"))
+    env.reset(seed=3, options={"goal": "reach_floor_8"})
+    actions = np.random.default_rng(2).integers(0, 43, 20)
+    play(env, actions[:6])
+    other = copied(env)
+    for a, b in zip(play(env, actions), play(other, actions), strict=True):
+        np.testing.assert_array_equal(a[0]["cells"], b[0]["cells"])
+        assert a[1:] == b[1:]
+    np.testing.assert_array_equal(env.reset()[0]["cells"], other.reset()[0]["cells"])
 
 
 def test_every_goal_of_the_benchmark_is_there_with_its_text_and_vector():

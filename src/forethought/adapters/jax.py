@@ -405,8 +405,9 @@ def _shares(score: Float[Array, " task"]) -> Float[Array, " task"]:
 def _entries(size: int, task_indices: Any, successes: Any, episodes: Any) -> tuple[Array, Array, Array]:
     """Entries of the right shapes and types, their values checked unless they are traced."""
     given = (task_indices, successes) if episodes is None else (task_indices, successes, episodes)
-    traced = any(isinstance(value, Tracer) for value in given)
-    arrays = [value if isinstance(value, jax.Array) else np.asarray(value) for value in given]
+    # Inside of compiled code a list holds numbers that are traced one by one.
+    traced = any(isinstance(value, Tracer) for value in jax.tree.leaves(given))
+    arrays = [value if isinstance(value, jax.Array) else (jnp if traced else np).asarray(value) for value in given]
     # An empty list has no type of its own.
     arrays = [array.astype(np.int32) if array.size == 0 else array for array in arrays]
     if len({array.shape for array in arrays}) > 1 or arrays[0].ndim != 1:

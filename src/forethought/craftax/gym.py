@@ -193,20 +193,18 @@ class _Game(Protocol):
 
 class _EngineGame:
     def __init__(self, ids: Sequence[str], own: Sequence[Goal], episode_limit: int):
-        import craftax_native
-
-        self._engine = craftax_native
+        engine = _engine()
         predicates = {goal.id: goal.reached for goal in own}
         self._predicates = [predicates.get(id) for id in ids]
         # The engine plays for a goal that is never reached where a predicate says when it is.
         rows = [_NEVER if predicates.get(id) else engine_rows([id], own)[0] for id in ids]
-        self._state = craftax_native.new_state(1, np.array(rows, np.uint8), episode_limit, 1)
-        self._seen = craftax_native.new_observations(1)
+        self._state = engine.new_state(1, np.array(rows, np.uint8), episode_limit, 1)
+        self._seen = engine.new_observations(1)
         self._flags = np.zeros(1, bool), np.zeros(1, bool), np.zeros(1, bool)
         self._reached: Any = None
 
     def begin(self, key: np.ndarray, goal: int) -> tuple[np.ndarray, np.ndarray]:
-        self._engine.begin(self._state, key[None], np.array([goal], np.int32), *self._seen)
+        _engine().begin(self._state, key[None], np.array([goal], np.int32), *self._seen)
         self._reached = self._predicates[goal]
         return self._look()
 
@@ -215,14 +213,14 @@ class _EngineGame:
         cells, features = self._seen
         success, terminated, truncated = self._flags
         actions = np.array([action], np.int32)
-        self._engine.step(self._state, actions, cells, features, success, terminated, truncated)
+        _engine().step(self._state, actions, cells, features, success, terminated, truncated)
         reached = bool(success[0]) if self._reached is None else bool(self._reached(before, self._export()))
         return self._look(), reached, bool(terminated[0]), bool(truncated[0])
 
     def _export(self) -> Any:
         if self._reached is None:
             return None
-        return self._engine.to_envstate(self._engine.export_env(self._state, 0))
+        return _engine().to_envstate(_engine().export_env(self._state, 0))
 
     def _look(self) -> tuple[np.ndarray, np.ndarray]:
         cells, features = self._seen
@@ -250,6 +248,13 @@ class _JaxGame:
         self._state, seen, outcome = self._environment.step(self._state, jnp.array([action], jnp.int32))
         success, terminated, truncated = (bool(flag[0]) for flag in outcome)
         return (np.array(seen.cells[0]), np.array(seen.features[0])), success, terminated, truncated
+
+
+def _engine() -> Any:
+    """The fast engine; not kept in a game, for a module can be neither copied nor pickled."""
+    import craftax_native
+
+    return craftax_native
 
 
 _NEVER = np.array([0, 0, 255, 255], np.uint8)
