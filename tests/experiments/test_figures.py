@@ -83,6 +83,16 @@ def test_the_smoothed_objective_is_solid_and_the_whole_one_dashed(studies):
     }
 
 
+def test_variants_of_other_settings_are_no_part_of_a_figure(studies):
+    for number in (1, 2, 4, 12):
+        study = studies(FIGURES[number].suite, "laptop")
+        others = study.evaluations.with_columns(variant=pl.lit("gamma=1"), success_rate=pl.lit(0.99))
+        more = replace(study, evaluations=pl.concat([study.evaluations, others]))
+        assert drawn(number, more).table.equals(drawn(number, study).table)
+    with pytest.raises(MissingRunsError, match="suite targets at scale laptop has no run with part of the weight on a"):
+        drawn(12, studies("targets", "laptop"))
+
+
 def test_sensitivity_varies_one_setting_in_a_row(studies):
     table = drawn(4, studies("sensitivity")).table
     uniform = set(table.filter(pl.col("group") == "uniform")["variant"])

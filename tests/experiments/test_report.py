@@ -11,10 +11,11 @@ import polars as pl
 import pytest
 
 from forethought.experiments.figures import Study, load_study
+from forethought.experiments.figures.names import method_name
 from forethought.experiments.report import page, write_report
 from forethought.experiments.report.datasets import datasets, dynamics, encoded, goal_success
 from forethought.experiments.report.runs import RunInfo, run_infos
-from forethought.experiments.suites import load_suite
+from forethought.experiments.suites import SUITES, load_suite
 
 
 class Page(HTMLParser):
@@ -174,6 +175,18 @@ def test_a_run_that_has_only_begun_takes_nothing_from_its_finished_siblings(stud
     )
     for name in ("summary", "comparisons", "curves", "goals", "coverage"):
         assert begun[name].equals(without[name]), name
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_every_curve_of_a_chart_looks_different(studies, name):
+    study = studies(name, "laptop")
+    made = Page(page(replace(study, evaluations=study.evaluations.clear()), infos(study))).data["looks"]
+    runs = {(run.group, run.learner): set() for run in study.suite.runs}
+    for run in study.suite.runs:
+        runs[run.group, run.learner].add(method_name(run.method, run.variant))
+    for names in runs.values():
+        looks = [(made[name]["colour"], made[name]["dash"]) for name in names]
+        assert len(set(looks)) == len(looks)
 
 
 def test_tables_survive_the_way_into_the_page():

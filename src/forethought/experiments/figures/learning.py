@@ -14,7 +14,7 @@ from forethought.experiments.figures.output import Drawn
 from forethought.experiments.figures.panel import draw_curves, handle
 from forethought.experiments.figures.scores import curves, run_scores
 from forethought.experiments.figures.style import Line, grid, legend_below, method_line, percent_axis, step_axis, title
-from forethought.experiments.figures.variants import DEFAULTS, settings
+from forethought.experiments.figures.variants import DEFAULTS, changes_only, settings
 from forethought.experiments.suites.schema import UNIFORM
 
 if TYPE_CHECKING:
@@ -57,9 +57,10 @@ def smoothed_targets(study: "Study", options: Options) -> Drawn:
     """Figure 12: the same with half of the weight on the target (solid) and with all of it (dashed)."""
 
     def wanted(run: "RunSpec") -> bool:
-        return run.group != UNIFORM and options.wants(run.method, SMOOTHED)
+        return run.group != UNIFORM and changes_only(run.variant, "share") and options.wants(run.method, SMOOTHED)
 
     scores = _target_scores(study)
+    scores = scores.filter([changes_only(variant, "share") for variant in scores["variant"]])
     methods = options.chosen(scores["method"].unique(), SMOOTHED)
     shares = {variant: settings(variant)["share"] for variant in scores["variant"].unique()}
     looks = {

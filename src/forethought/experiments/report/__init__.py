@@ -9,7 +9,7 @@ import polars as pl
 
 from forethought.experiments.figures.names import LEARNERS, METHODS, group_name, learner_name, method_name, ordered
 from forethought.experiments.figures.study import Study
-from forethought.experiments.figures.style import SERIES_COLOURS, TARGET_COLOUR, Line, method_line
+from forethought.experiments.figures.style import SERIES_COLOURS, TARGET_COLOUR, method_line
 from forethought.experiments.report import sections
 from forethought.experiments.report.datasets import ABOUT, datasets, encoded
 from forethought.experiments.report.runs import RunInfo, run_infos
@@ -18,8 +18,11 @@ from forethought.pages import fill, page_file, script_safe
 
 PACKAGE = "forethought.experiments.report"
 
-TURNS = ("-", (0, (4, 1.5)), (0, (1, 1)))
-"""Dashes of variants, one after the other each time that the colours are used up."""
+TURNS = ("8 3", "2 2", "14 3 2 3")
+"""Dashes of variants of a single method, one after the other each time that the colours are used up."""
+
+SHARED = ("1 5", "18 6", "1 5 8 5")
+"""Dashes of variants that several methods have, each in its own colour."""
 
 
 def write_report(path: str | Path, study: Study, out: str | Path) -> None:
@@ -89,17 +92,21 @@ def _data(study: Study, tables: dict[str, pl.DataFrame]) -> dict[str, Any]:
 
 
 def _looks(study: Study) -> dict[str, dict[str, str]]:
-    """Colour and dashes of each method and variant by its name; variants have colours of their own."""
-    variants = list(dict.fromkeys(run.variant for run in study.suite.runs if run.variant))
+    """Colour and dashes of each method and variant by name; a variant of a single method has a colour of its own."""
+    methods: dict[str, set[str]] = {}
+    for run in study.suite.runs:
+        methods.setdefault(run.variant, set()).add(run.method)
+    own, shared = ([v for v in methods if v and (len(methods[v]) > 1) == several] for several in (False, True))
     found = {}
     for method in ordered((run.method for run in study.suite.runs), METHODS):
-        for variant in ["", *variants]:
-            if not any(run.method == method and run.variant == variant for run in study.suite.runs):
-                continue
-            line = method_line(method)
-            if variant:
-                turn, place = divmod(variants.index(variant), len(SERIES_COLOURS))
-                line = Line(SERIES_COLOURS[place], TURNS[turn % len(TURNS)])
-            dashes = "" if line.dashes == "-" else " ".join(f"{2 * part:g}" for part in line.dashes[1])
-            found[method_name(method, variant)] = {"colour": line.colour, "dash": dashes}
+        line = method_line(method)
+        dashes = "" if line.dashes == "-" else " ".join(f"{2 * part:g}" for part in line.dashes[1])
+        looks = {"": (line.colour, dashes)}
+        looks |= {v: (line.colour, SHARED[place % len(SHARED)]) for place, v in enumerate(shared)}
+        for place, variant in enumerate(own):
+            turn, colour = divmod(place, len(SERIES_COLOURS))
+            looks[variant] = (SERIES_COLOURS[colour], TURNS[turn % len(TURNS)])
+        for variant, (colour, dash) in looks.items():
+            if method in methods.get(variant, ()):
+                found[method_name(method, variant)] = {"colour": colour, "dash": dash}
     return found
