@@ -1,6 +1,7 @@
 """One run over several devices and processes gives the numbers of one device. All in processes of their own."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -11,6 +12,8 @@ import pytest
 
 from forethought import checkpoint
 from forethought.cli import run
+from forethought.config import load_config
+from forethought.processes import own_gpus
 from forethought.rundir import WALL_TIME_FIELDS, RunDirectory
 
 TWO_DEVICES = "--xla_force_host_platform_device_count=2 --xla_backend_optimization_level=0"
@@ -187,25 +190,65 @@ def test_a_run_goes_on_with_another_number_of_devices(alone, tmp_path):
 MAIN = "import sys; from forethought.cli import main; sys.exit(main())"
 
 
-def together(*arguments, count=2):
-    """The results of a command in processes that find each other."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_backend_optimization_level=0"}
+def free_port(first=0):
+    """A port that nobody has, from a number on."""
+    for port in range(first, 65536):
+        with socket.socket() as free:
+            try:
+                free.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return free.getsockname()[1]
+    raise AssertionError("no port is free")
+
+
+def both(commands, environments=({}, {})):
+    """What two processes at the same time say, and how they end."""
+    common = os.environ | {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_backend_optimization_level=0"}
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", MAIN, *map(str, arguments), "--processes", str(count),
-             "--process", str(number), "--coordinator", f"127.0.0.1:{port}"],
-            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [sys.executable, "-c", *map(str, command)],
+            env=common | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
-        for number in range(count)
-    ]  # fmt: skip
+        for command, environment in zip(commands, environments, strict=True)
+    ]
     try:
         return [(*process.communicate(timeout=1200), process.returncode) for process in started]
     finally:
         for process in started:
             process.kill()
+
+
+def together(*arguments):
+    """The results of a command in two processes that find each other."""
+    found = ["--processes", 2, "--coordinator", f"127.0.0.1:{free_port()}"]
+    return both([[MAIN, *arguments, *found, "--process", number] for number in range(2)])
+
+
+@pytest.mark.slow
+@pytest.mark.craftax
+@pytest.mark.parametrize("backend", ["engine", "jax"])
+def test_craftax_is_the_same_on_two_devices(backend, tmp_path):
+    if backend == "engine":
+        pytest.importorskip("craftax_native")
+    smaller = TINY.replace('"toy"', '"craftax"\ngoals = ["have_1_wood", "see_diamond"]').replace("= 7", "= 4")
+    (tmp_path / "small.toml").write_text(smaller)
+    for devices in (1, 2):
+        flags = ["--iterations", 4, "--env", backend, "--devices", devices, "--out", tmp_path / str(devices)]
+        python(MAIN, "train", tmp_path / "small.toml", *flags)
+    assert RunDirectory(tmp_path / "2").meta["device"] == "cpu (2 devices)"
+    assert_same_run(tmp_path / "2", tmp_path / "1")
+
+
+@pytest.mark.slow
+def test_seeds_side_by_side_are_runs_like_any_other(alone, tmp_path):
+    flags = ["--iterations", 4, "--seeds", 0, 1, "--devices", 2, "--out", tmp_path]
+    python(MAIN, "train", alone.parent / "tiny.toml", *flags)
+    assert_same_run(tmp_path / "seed-0", alone)
+    assert load_config(tmp_path / "seed-1" / "config.toml").seed == 1
 
 
 @pytest.mark.slow
@@ -216,6 +259,89 @@ def test_two_processes_are_one_run(alone, tmp_path):
     # The second process says nothing of the course of the run.
     assert "iteration" in results[0][1]
     assert "iteration" not in results[1][1]
+
+
+MEMBER = """
+import os, signal, sys
+from forethought import processes
+from forethought.config import load_config
+from forethought.progress import SilentReporter
+from forethought.rundir import CONFIG
+from forethought.training import train
+
+config, path, number, port, at, kill = *sys.argv[1:3], *map(int, sys.argv[3:7])
+resume = os.path.exists(path)
+processes.join(f"127.0.0.1:{port}", 2, number)
+with open(f"{path}.{number}", "w") as file:
+    file.write(str(os.getpid()))
+
+class Stop(SilentReporter):
+    def iteration(self, row, top):
+        if row["iteration"] == at:
+            os.kill(int(open(f"{path}.1").read()), kill)
+            if kill == signal.SIGKILL:
+                os.kill(os.getpid(), kill)
+
+result = train(load_config(config, overrides={"iterations": 4, "checkpoint_minutes": 0}), path, resume=resume,
+               reporter=Stop())
+sys.exit(85 if result.interrupted else 0)
+"""
+
+
+@pytest.mark.slow
+def test_a_run_of_two_processes_goes_on_with_another_number_after_a_kill_and_after_a_signal_to_one(alone, tmp_path):
+    path = tmp_path / "run"
+    for at, how, expected in ((2, signal.SIGKILL, -signal.SIGKILL), (3, signal.SIGTERM, 85)):
+        port = free_port()
+        results = both([[MEMBER, alone.parent / "tiny.toml", path, number, port, at, int(how)] for number in range(2)])
+        assert [code for *_, code in results] == [expected] * 2, results
+    assert RunDirectory(path).metrics()["iteration"].to_list() == [1, 2, 3]
+    python("import sys; from forethought.cli import run; sys.exit(run(['train', sys.argv[1], '--devices', '2']))", path)
+    assert [session["iteration"] for session in RunDirectory(path).meta["continued"]] == [1, 3]
+    assert_same_run(path, alone)
+
+
+AUTO = """
+import jax, sys
+from jax._src.xla_bridge import CUDA_VISIBLE_DEVICES
+from forethought import processes
+processes.join(None, None, None, 2)
+print(jax.process_index(), jax.process_count(), processes.share(sys.argv[1]), CUDA_VISIBLE_DEVICES.value)
+"""
+
+
+def test_processes_learn_from_slurm_who_they_are_and_take_their_own_gpus():
+    """Two tasks on one host, of whose GPUs each is to have two."""
+    least = 61440  # JAX makes the port of the job's number.
+    job = {"SLURM_JOB_ID": str(free_port(least) - least), "SLURM_STEP_NODELIST": "localhost", "SLURM_NTASKS": "2"}
+    tasks = [job | {"SLURM_PROCID": number, "SLURM_LOCALID": number} for number in "01"]
+    results = both([[AUTO, "first"], [AUTO, "second"]], tasks)
+    assert [code for *_, code in results] == [0, 0], results
+    assert [out.splitlines()[-1] for out, *_ in results] == ["0 2 first 0,1", "1 2 first 2,3"]
+
+
+def test_without_a_scheduler_nothing_tells_who_they_are(tmp_path):
+    command = [sys.executable, "-c", MAIN, "train", "toy", "--processes", "auto", "--out", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "nothing here tells who they are, as Slurm, Open MPI or a cloud's service would" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("environment", "devices", "own"),
+    [
+        ({}, 4, None),
+        ({"SLURM_LOCALID": "0"}, 4, [0, 1, 2, 3]),  # One task a host.
+        ({"OMPI_COMM_WORLD_LOCAL_RANK": "3"}, 1, [3]),
+        ({"SLURM_LOCALID": "3", "CUDA_VISIBLE_DEVICES": "0,1,2,3"}, 1, [3]),
+        ({"SLURM_LOCALID": "3", "CUDA_VISIBLE_DEVICES": "0"}, 1, [0]),  # Bound: it sees its own alone.
+        ({"SLURM_LOCALID": "1", "CUDA_VISIBLE_DEVICES": "4,5"}, 2, [0, 1]),
+        ({"SLURM_LOCALID": "1", "CUDA_VISIBLE_DEVICES": ""}, 1, []),
+    ],
+)
+def test_a_process_takes_its_own_gpus(environment, devices, own):
+    assert own_gpus(environment, devices) == own
 
 
 SEEDS = """
