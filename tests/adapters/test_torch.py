@@ -107,6 +107,18 @@ class TestHandingOut:
             waiting.append(list(islice(rows, 4)))
             assert np.array_equal(sampler.state_dict()["sampler_awaited"], waiting)
 
+    @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning", "ignore:This process:DeprecationWarning")
+    def test_workers_fetch_the_rows_of_the_one_sampler_and_it_hears_of_all(self):
+        sampler = make(batches=6, method="unif")
+        expected = np.array(list(make(batches=6, method="unif"))).reshape(6, 4)
+        seen = []
+        for batch in DataLoader(torch.arange(len(ROWS)), batch_size=4, sampler=sampler, num_workers=2):  # pyright: ignore
+            seen.append(batch.tolist())
+            sampler.observe(sampler.tasks[batch], outcomes(sampler, batch))
+        assert seen == expected.tolist()
+        assert sampler.curriculum.iteration == 6
+        assert sampler.state_dict()["sampler_awaited"].size == 0
+
     def test_who_never_reports_keeps_a_bounded_state(self):
         sampler = make(batches=3 * AHEAD)
         list(sampler)

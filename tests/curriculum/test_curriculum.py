@@ -364,6 +364,35 @@ def test_a_task_that_gets_worse_is_raised_again_unless_only_gains_count():
         assert (curriculum.probabilities[0] > 0.5) == raised
 
 
+@pytest.mark.parametrize(
+    ("method", "part"),
+    [("i-diff", "intermediate"), ("alp", "progress"), ("omni", "progress"), ("learnability", "learnability")],
+)
+def test_where_no_task_is_left_sampling_is_uniform_and_the_metrics_say_so(method, part):
+    curriculum = make(method, config=CurriculumConfig(warmup=0))
+    for outcomes in (np.zeros(SIZE), np.ones(SIZE)):
+        for _ in range(20):
+            curriculum.update(np.arange(SIZE), outcomes)
+        assert curriculum.probabilities == pytest.approx(np.full(SIZE, 1 / SIZE), abs=1e-3)
+    for _ in range(80):
+        curriculum.update(np.arange(SIZE), np.zeros(SIZE))
+    assert curriculum.metrics()[f"{part}_fell_back"] == 1
+    curriculum.update([3], [0.5])
+    assert curriculum.metrics()[f"{part}_fell_back"] == 0
+    assert curriculum.probabilities[3] > 0.5
+
+
+@pytest.mark.parametrize("method", [name for name, row in METHODS.items() if row.adaptive and name not in FORESEEN])
+def test_tasks_that_are_all_mastered_differ_by_no_rounding(method):
+    """A moving average comes to rest a few roundings below 1, or at 1, by where it came from."""
+    curriculum = make(method, config=CurriculumConfig(warmup=0))
+    curriculum.update(np.arange(SIZE), np.linspace(0, 1, SIZE))
+    for _ in range(300):
+        curriculum.update(np.arange(SIZE), np.ones(SIZE))
+    assert 0 < np.ptp(curriculum.success_rate) < 1e-12
+    assert np.ptp(curriculum.probabilities) < 1e-12
+
+
 def test_target_share_weights_reach_the_scores():
     tasks = make_tasks().with_target("t9", share=0.5)
     assert tasks.weights[TARGET] == pytest.approx(0.5)

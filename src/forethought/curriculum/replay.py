@@ -17,6 +17,9 @@ from forethought.curriculum.estimates import Estimates
 
 _LEAST = 2.0**-60
 
+_DECIMALS = 9
+"""Surprises that differ by less are ties; moving averages end in rounding."""
+
 
 class Replay:
     """The two signals of prioritised replay.
@@ -39,7 +42,7 @@ class Replay:
         estimates: Estimates,
     ) -> None:
         """The latest surprise replaces the one before."""
-        self._surprise[tasks] = surprise(rates, before)
+        self._surprise[tasks] = surprise(rates, before).round(_DECIMALS)
 
     def refresh(self, estimates: Estimates) -> None:
         """Surprise does not follow from the estimates."""

@@ -8,6 +8,9 @@ from jaxtyping import Bool, Float64
 INTERMEDIATE = (0.1, 0.9)
 """Success rates between which I-DIFF takes a task to be of intermediate difficulty (Florensa et al. 2018)."""
 
+SMALLEST_VARIANCE = 1e-9
+"""Variances of an outcome below this are rounding."""
+
 
 def progress_signal(
     progress: Float64[np.ndarray, "*shape"], exponent: float, kind: Literal["absolute", "positive"]
@@ -34,9 +37,11 @@ def learnability_signal(success_rate: Float64[np.ndarray, " task"]) -> Float64[n
     """The variance of an outcome, p (1 - p) (Tzannetos et al. 2023, ProCuRL; Rutherford et al. 2024, SFL).
 
     ProCuRL derives it as the proximity of a task that can be mastered, and draws by a softmax of it; SFL trains on the
-    best of many sampled levels. Over a fixed set of tasks the sampling here follows the score itself.
+    best of many sampled levels. Over a fixed set of tasks the sampling here follows the score itself. Below 1e-9 it is
+    0: a moving average comes to rest within rounding of 0 or 1, and tasks would differ by nothing else.
     """
-    return success_rate * (1 - success_rate)
+    variance = success_rate * (1 - success_rate)
+    return np.where(variance < SMALLEST_VARIANCE, 0.0, variance)
 
 
 def normalisers(
