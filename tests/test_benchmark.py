@@ -250,8 +250,14 @@ def test_a_memory_that_only_the_first_step_makes_is_named(domain):
         memory = {"steps": zeros(len(goal.number))} if memory is None else memory
         return np.zeros(len(goal.number), np.int32), memory
 
-    with pytest.raises(ValueError, match=r"gave a dict as memory, but its memory at the start is None; say memory="):
+    with pytest.raises(ValueError, match=r"structure PyTreeDef\(.*steps.*\), .* start it is PyTreeDef\(None\); say"):
         measured(act, domain=domain)
+
+    def growing(observation, goal, memory, key):
+        return np.zeros(len(goal.number), np.int32), [*memory, 1]
+
+    with pytest.raises(ValueError, match=r"structure PyTreeDef\(\[\*\]\), .* restart where it changes"):
+        measured(growing, domain=domain, memory=lambda count: [])
     found = measured(act, domain=domain, memory=lambda count: {"steps": zeros(count)})
     assert found.episodes.tolist() == [6, 6]
 

@@ -205,10 +205,11 @@ class _PolicyPlayer:
         return self._memory is None and hasattr(act, "restart")
 
     def _check_kind(self, memory: Any) -> None:
-        if jax.tree.structure(memory) != jax.tree.structure(self._first):
+        now, first = jax.tree.structure(memory), jax.tree.structure(self._first)
+        if now != first:
             raise ValueError(
-                f"act gave {_kind(memory)} as memory, but its memory at the start is {_kind(self._first)}; say "
-                "memory=, a function of the number of environments, or give act a method initial_memory"
+                f"act gave a memory of the structure {now}, but at the start it is {first}; say memory=, a function of "
+                "the number of environments, or give act the method initial_memory, and restart where it changes"
             )
 
     def _restarted(self, act: Any, agent: Any, memory: Any, fresh: Any) -> Any:
@@ -240,6 +241,4 @@ class _PolicyPlayer:
 
 
 def _kind(value: Any) -> str:
-    if value is None:
-        return "None"
     return f"{len(value)} things" if isinstance(value, tuple) else f"a {type(value).__name__}"
