@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from forethought.config import load_config
-from forethought.experiments.curves import OTHERS, TRAINING, draw_run
+from forethought.experiments.curves import COLOURS, MARKERS, MOST_GOALS, OTHERS, TRAINING, draw_run
 from forethought.rundir import RunDirectory
 
 GOALS = ["wood", "stone", "gem"]
@@ -71,6 +71,10 @@ def test_the_picture_and_its_numbers(tmp_path):
     assert totals.to_list() == pytest.approx([1.0] * 6)
     last = dict(shares.filter(pl.col("iteration") == 6).select("series", "effective_share").iter_rows())
     assert last == pytest.approx({"wood": 0.5, OTHERS: 0.3, "gem": 0.2})
+
+
+def test_every_goal_has_a_mark_of_its_own():
+    assert len(set(COLOURS)) == len(set(MARKERS)) == len(MARKERS) == MOST_GOALS
 
 
 def test_a_run_without_evaluations_is_drawn_too(tmp_path):

@@ -1,9 +1,10 @@
 """One run in one picture: success over environment steps, and what the curriculum gave its time to."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forethought.experiments.figures.style import SERIES_COLOURS, TARGET_COLOUR
 from forethought.rundir import RunDirectory
 
 if TYPE_CHECKING:
@@ -14,7 +15,10 @@ PICTURE = "curves.png"
 SUCCESS = "curves-success.csv"
 SHARES = "curves-shares.csv"
 
-MOST_GOALS = 10
+COLOURS = (*SERIES_COLOURS, TARGET_COLOUR)
+MARKERS = "osD^vP<>X"
+
+MOST_GOALS = len(COLOURS)
 """Goals with a line of their own; more would need more colours than one can tell apart."""
 
 
@@ -44,7 +48,7 @@ def draw_run(run_dir: str | Path) -> Path:
     FigureCanvasAgg(figure)
     above, below = figure.subplots(2, 1)
     goals = shown_goals(evaluations, shares)
-    colours = {goal: f"C{index}" for index, goal in enumerate(goals)}
+    colours = dict(zip(goals, COLOURS, strict=False))
     _draw_success(above, success, evaluations, goals, colours)
     plotted = share_table(shares, goals)
     _draw_shares(below, plotted, [*goals, OTHERS], colours, _warmup(run))
@@ -110,12 +114,12 @@ def _draw_success(
     success: "pl.DataFrame",
     evaluations: "pl.DataFrame",
     goals: Sequence[str],
-    colours: dict[str, str],
+    colours: Mapping[str, str],
 ) -> None:
-    for goal in goals:
+    for goal, marker in zip(goals, MARKERS, strict=False):
         points = success.filter(success["series"] == goal).sort("steps")
         steps = points["steps"].to_numpy()
-        axes.plot(steps, points["success_rate"].to_numpy(), marker="o", color=colours[goal], label=goal)
+        axes.plot(steps, points["success_rate"].to_numpy(), marker=marker, color=colours[goal], label=goal)
         low, high = points["wilson_low"].to_numpy(), points["wilson_high"].to_numpy()
         axes.fill_between(steps, low, high, color=colours[goal], alpha=0.08, linewidth=0)
     training = success.filter(success["series"] == TRAINING).sort("steps")
@@ -128,7 +132,7 @@ def _draw_success(
 
 
 def _draw_shares(
-    axes: "Axes", shares: "pl.DataFrame", series: Sequence[str], colours: dict[str, str], warmup: int | None
+    axes: "Axes", shares: "pl.DataFrame", series: Sequence[str], colours: Mapping[str, str], warmup: int | None
 ) -> None:
     import numpy as np
 

@@ -21,7 +21,7 @@ PACKAGE = "forethought.experiments.report"
 TURNS = ("8 3", "2 2", "14 3 2 3")
 """Dashes of variants of a single method, one after the other each time that the colours are used up."""
 
-SHARED = ("1 5", "18 6", "1 5 8 5")
+SHARED = ("2 5", "18 6", "2 5 8 5")
 """Dashes of variants that several methods have, each in its own colour."""
 
 
