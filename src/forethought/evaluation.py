@@ -56,7 +56,7 @@ class EvaluationResult(NamedTuple):
     episodes: np.ndarray
     successes: np.ndarray
     first_step_successes: np.ndarray
-    """Those among `successes` that came on an episode's first step: mostly goals that held from the start."""
+    """Those among `successes` that came on an episode's first step, mostly since the goal held from the start."""
     episodes_with_call: np.ndarray
     """Those among `episodes` in which the agent called a subroutine."""
     successes_with_call: np.ndarray
