@@ -45,6 +45,11 @@ def test_files_that_a_page_shows_are_used_in_it(page: Path):
         assert file.name in later or file.stem in later, f"{name(page)}: {file} is shown and never used"
 
 
+def test_every_example_is_shown_or_linked_by_a_page():
+    text = "".join(path.read_text(encoding="utf-8") for path in pages())
+    assert [file.name for file in (ROOT / "examples").glob("*.py") if f"examples/{file.name}" not in text] == []
+
+
 def test_examples_that_pages_include_are_run_by_tests():
     tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py") if path.parent.name != "docs")
     for page in pages():
