@@ -51,6 +51,14 @@ def test_what_is_boring_itself_makes_nothing_boring():
     assert interest.factors(np.array([0.5, 0.5, 0.0, 0.0])).tolist() == [1, 1, 1, 1]
 
 
+def test_rounding_does_not_decide_who_has_more_say():
+    boring = np.zeros((4, 4))
+    boring[0, 1] = boring[1, 0] = 1.0
+    interest = Interest(sparse.csr_array(boring), 0.5, 0.0, 0.9)
+    for rates in ([1.0, 1.0], [1 - 4e-16, 1.0], [0.99, 0.99 + 1e-12]):
+        assert interest.factors(np.array([*rates, 0.0, 0.0])).tolist() == [1, 0, 1, 1]
+
+
 def make(judged, **settings):
     graph = Interestingness.from_judgments(IDS, judged)
     config = CurriculumConfig(warmup=0, smoothing=1.0, **settings)

@@ -12,6 +12,9 @@ from scipy import sparse
 
 from forethought.curriculum.segments import gather
 
+_DECIMALS = 9
+"""Success rates that differ by less are ties, which the order of the tasks breaks; moving averages end in rounding."""
+
 
 class Interest:
     """Factors on learning progress: 1 for a task that is interesting, less for one that is not.
@@ -36,7 +39,7 @@ class Interest:
     def factors(self, success_rate: Float64[np.ndarray, " task"]) -> Float64[np.ndarray, " task"]:
         """The factor of every task; not to be changed."""
         mastered = np.flatnonzero(success_rate >= self._threshold)
-        order = mastered[np.argsort(-success_rate[mastered], kind="stable")]
+        order = mastered[np.argsort(-success_rate[mastered].round(_DECIMALS), kind="stable")]
         if not np.array_equal(order, self._order):
             boring = made_boring(*self._graph, order, success_rate.size)
             self._order, self._factors = order, np.where(boring, self._factor, 1.0)
