@@ -181,6 +181,13 @@ def test_a_run_that_has_only_begun_takes_nothing_from_its_finished_siblings(stud
     assert "Not ended" not in theirs.note
 
 
+def test_first_evaluations_alone_can_be_drawn(studies):
+    for number in LAYOUTS:
+        study = studies(FIGURES[number].suite, "laptop")
+        first = replace(study, evaluations=study.evaluations.filter(pl.col("iteration") == 0))
+        assert "Not ended" in drawn(number, first).note
+
+
 def test_learners_have_panels_of_their_own(studies):
     study = studies("targets", "laptop")
     more = study.evaluations.filter(pl.col("group") == "have_8_wood").with_columns(learner=pl.lit("subroutines"))

@@ -122,6 +122,13 @@ def test_scores_are_the_targets_or_the_mean(suite, out):
     assert row(curves, group="gem", method="alp", seed=0, iteration=6)["coverage"] == pytest.approx(2 / 3)
 
 
+def test_a_broken_record_is_named(suite, out):
+    path = out / spec_of(suite, "gem", "alp", 0).directory
+    (path / "evaluations.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ValueError, match=f"^{path}: its evaluations cannot be read: "):
+        evaluations(suite, out)
+
+
 def test_only_runs_at_their_end_count_there(suite, out):
     table = evaluations(suite, out)
     assert set(finished(suite, table).filter(method="perm")["seed"]) == {0}

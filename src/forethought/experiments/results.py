@@ -29,9 +29,10 @@ def evaluations(suite: Suite, out: str | Path) -> pl.DataFrame:
 
     Raises:
         ConfigError: If a directory holds a run with another configuration.
+        ValueError: If a run's evaluations cannot be read.
     """
     empty = pl.DataFrame(schema=_KEYS | _COUNTS | {"success_rate": pl.Float64})
-    return pl.concat([empty, *(_keyed(spec, run.evaluations().select(EVALUATION)) for spec, run in begun(suite, out))])
+    return pl.concat([empty, *(_keyed(spec, _evaluations(run)) for spec, run in begun(suite, out))])
 
 
 def begun(suite: Suite, out: str | Path) -> Iterator[tuple[RunSpec, RunDirectory]]:
@@ -100,6 +101,13 @@ def _due(spec: RunSpec, fraction: float) -> int:
     # A third of the iterations is meant exactly, whatever becomes of it in binary.
     at = math.floor(config.iterations * fraction + 1e-9)
     return at - at % config.evaluation.every
+
+
+def _evaluations(run: RunDirectory) -> pl.DataFrame:
+    try:
+        return run.evaluations().select(EVALUATION)
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(f"{run.path}: its evaluations cannot be read: {error}") from None
 
 
 def _keyed(spec: RunSpec, table: pl.DataFrame) -> pl.DataFrame:

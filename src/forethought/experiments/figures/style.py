@@ -170,7 +170,7 @@ def step_axis(axes: "Axes", most: float) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / unit:g}"))
     axes.set_xlabel(f"environment steps{label}")
-    axes.set_xlim(0, most)
+    axes.set_xlim(0, most or 1)
 
 
 def percent_axis(axes: "Axes", highest: float, label: str) -> None:
