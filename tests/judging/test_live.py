@@ -243,6 +243,20 @@ def test_several_requests_refused_at_once_step_down_once(make, run_of, student, 
     assert run.dialect() == "json"
 
 
+def test_a_refusal_that_comes_after_others_were_taken_in_a_looser_form_is_no_fault_of_the_request(
+    make, run_of, student, ask
+):
+    class Slow(student):
+        async def __call__(self, messages, info):
+            self.delay = 0.3 if len(self.prompts) == 1 else 0.0  # the second call is answered last
+            return await super().__call__(messages, info)
+
+    run = run_of(make(tasks=40, source_block=8, target_block=8, settings=Settings("openai:m")))
+    assert ask(run, Slow(dialects=("prompted", "text")), concurrency=4)[0].status == "complete"
+    assert run.dialect() == "json"
+    assert {(reply.attempt, reply.error) for reply in run.replies()} == {(1, None)}
+
+
 def test_the_dialect_is_kept_for_the_next_time(make, run_of, student, ask):
     run = run_of(make(tasks=40, source_block=8, target_block=8, settings=Settings("openai:m")))
     ask(run, student(dialects=("prompted",)), confirm=lambda _: False)

@@ -341,6 +341,10 @@ class Live:
             self._again(seat, job)
             self._descend(seat, message, rejected)
             return
+        if job.message(seat.rung).dialect != message.dialect:
+            # It set out before a looser form was taken, and is asked again in that.
+            self._again(seat, job)
+            return
         # Others were taken in this form, so it is this request that the provider does not like.
         self._keep(seat, job.request, message, NOTHING, f"the provider does not take this request: {rejected}")
         self._rejections += 1
