@@ -1,5 +1,6 @@
 import csv
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -91,3 +92,16 @@ def test_the_summary_pairs_the_seeds(babyai):
     assert babyai.summary(rows[::-1]) == text
     with pytest.raises(ValueError, match="alp: the runs in the tables were not measured after the same steps"):
         babyai.summary([row for row in rows if row["method"] == "unif"] + rows[10:16])
+
+
+def test_the_page_gives_the_numbers_of_the_tables(babyai):
+    page = (EXAMPLE.parents[1] / "docs" / "babyai.md").read_text(encoding="utf-8").replace("\N{MINUS SIGN}", "-")
+    rows = [line.split(" | ")[1:] for line in page.splitlines() if " \N{PLUS-MINUS SIGN} " in line and line[0] == "|"]
+    given = [cell.strip(" |") for row in rows for cell in row]
+    lines = babyai.summary(babyai.read(babyai.RESULTS / "evaluations.csv")).splitlines()
+    found = [re.fullmatch(r"(.*): ([-+]?)(\S+) \+- (\S+)", line).groups() for line in lines]
+    digits = [1 if name.startswith("missions") else 3 for name, *_ in found]
+    assert given == [
+        f"{s}{float(m):.{d}f} \N{PLUS-MINUS SIGN} {float(h):.{d}f}"
+        for d, (_, s, m, h) in zip(digits, found, strict=True)
+    ]
