@@ -291,13 +291,15 @@ sys.exit(85 if result.interrupted else 0)
 @pytest.mark.slow
 def test_a_run_of_two_processes_goes_on_with_another_number_after_a_kill_and_after_a_signal_to_one(alone, tmp_path):
     path = tmp_path / "run"
-    for at, how, expected in ((2, signal.SIGKILL, -signal.SIGKILL), (3, signal.SIGTERM, 85)):
+    for at, how, expected in ((2, signal.SIGKILL, -signal.SIGKILL), (2, signal.SIGTERM, 85)):
         port = free_port()
         results = both([[MEMBER, alone.parent / "tiny.toml", path, number, port, at, int(how)] for number in range(2)])
         assert [code for *_, code in results] == [expected] * 2, results
-    assert RunDirectory(path).metrics()["iteration"].to_list() == [1, 2, 3]
+    # The signal comes before or after the process has said that there was none.
+    saved = checkpoint.iterations(path / "checkpoints")[-1]
+    assert saved in (2, 3)
     python("import sys; from forethought.cli import run; sys.exit(run(['train', sys.argv[1], '--devices', '2']))", path)
-    assert [session["iteration"] for session in RunDirectory(path).meta["continued"]] == [1, 3]
+    assert [session["iteration"] for session in RunDirectory(path).meta["continued"]] == [1, saved]
     assert_same_run(path, alone)
 
 
@@ -353,23 +355,26 @@ from forethought.toy import ToyEnvironment
 SIZES = dict(cell_embedding=4, cell_features=4, convolutions=1, channels=4, feature_units=8, observation_units=8,
              fuse_units=8, width=8, blocks=1, heads=2, memory=3, feedforward=8, head_units=8, head_layers=1)
 ppo = PPOConfig(rollout_length=4, window=2, minibatches=2)
-learner = Learner(ToyEnvironment(4, episode_limit=5), np.eye(9, 12, dtype=np.float32), NetworkConfig(**SIZES), ppo)
+learner = Learner(ToyEnvironment(4, episode_limit=5), np.eye(9, 12, dtype=np.float32), NetworkConfig(**SIZES), ppo,
+                  subroutines=True)
+callable = np.arange(18).reshape(2, 9) % 2 == 0
 keys = jax.vmap(jax.random.key)(np.arange(2))
 goals = np.arange(8).reshape(2, 4)
 both = SeededLearners(learner, 2, jax.devices())
-state, rollout = both.init(keys), both.begin(keys, goals)
+state, rollout = both.init(keys), both.begin(keys, goals, callable)
 for number in range(2):
     state, rollout, update = both.update(state, rollout, jax.vmap(jax.random.fold_in, (0, None))(keys, number))
 text = both._update.lower(state, rollout, both._embeddings, jax.device_put(keys, both._spread)).compile().as_text()
 assert not any(word in text for word in ("all-reduce", "all-gather", "all-to-all", "collective-permute"))
 for seed in range(2):
-    alone, its = learner.init(keys[seed]), learner.begin(keys[seed], goals[seed])
+    alone, its = learner.init(keys[seed]), learner.begin(keys[seed], goals[seed], callable[seed])
     for number in range(2):
         alone, its, expected = learner.update(alone, its, jax.random.fold_in(keys[seed], number))
     got = both.of_seed((state, rollout.hidden, update), seed)
     assert all(leaf.devices() == {jax.devices()[seed]} for leaf in jax.tree.leaves(got))
     for one, other in zip(jax.tree.leaves(got), jax.tree.leaves((alone, its.hidden, expected)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    assert jax.tree.all(jax.tree.map(np.array_equal, both.reports(update)[seed], got[2]))
 for count, devices in ((3, 2), (0, 1)):
     try:
         SeededLearners(learner, count, jax.devices()[:devices])
