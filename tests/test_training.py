@@ -19,7 +19,8 @@ from forethought.config import load_config
 from forethought.domains import choose_backend
 from forethought.progress import SilentReporter
 from forethought.rundir import WALL_TIME_FIELDS, RunDirectory
-from forethought.training import _signals, eligible_goals, train
+from forethought.signals import stop_on_signals
+from forethought.training import eligible_goals, train
 
 TINY = {
     "iterations": 6, "checkpoint_minutes": 0, "curriculum.warmup": 2,
@@ -216,7 +217,7 @@ def test_goals_may_be_called_from_a_third_on():
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2])
 def test_signals_raise_a_flag_and_are_given_back(number):
     before, reporter = signal.getsignal(number), At(None, None)
-    with _signals(reporter) as stop:
+    with stop_on_signals(reporter) as stop:
         assert not stop.asked
         os.kill(os.getpid(), number)
         assert stop.asked
@@ -225,7 +226,7 @@ def test_signals_raise_a_flag_and_are_given_back(number):
 
 
 def test_a_second_interrupt_stops_at_once():
-    with pytest.raises(KeyboardInterrupt), _signals(SilentReporter()):
+    with pytest.raises(KeyboardInterrupt), stop_on_signals(SilentReporter()):
         send(signal.SIGINT, signal.SIGINT)()
 
 

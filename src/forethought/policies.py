@@ -33,8 +33,9 @@ from forethought.environment import Observation
 from forethought.learner.acting import Memory, act, empty_memory, forget
 from forethought.learner.learner import Learner, LearnerState
 from forethought.learner.network import ActorCritic
+from forethought.run import eligible_goals
 from forethought.rundir import CONFIG, RunDirectory
-from forethought.training import eligible_goals, make_learner
+from forethought.training import make_learner
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["number", "vectors"], meta_fields=["ids", "texts"])
