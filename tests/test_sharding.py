@@ -336,6 +336,7 @@ def test_without_a_scheduler_nothing_tells_who_they_are(tmp_path):
         ({}, 4, None),
         ({"SLURM_LOCALID": "0"}, 4, [0, 1, 2, 3]),  # One task a host.
         ({"OMPI_COMM_WORLD_LOCAL_RANK": "3"}, 1, [3]),
+        ({"SLURM_LOCALID": "0", "OMPI_COMM_WORLD_LOCAL_RANK": "3"}, 1, [3]),  # All in one task of Slurm.
         ({"SLURM_LOCALID": "3", "CUDA_VISIBLE_DEVICES": "0,1,2,3"}, 1, [3]),
         ({"SLURM_LOCALID": "3", "CUDA_VISIBLE_DEVICES": "0"}, 1, [0]),  # Bound: it sees its own alone.
         ({"SLURM_LOCALID": "1", "CUDA_VISIBLE_DEVICES": "4,5"}, 2, [0, 1]),

@@ -11,8 +11,9 @@ import numpy as np
 Result = TypeVar("Result")
 
 
-_LOCAL_NUMBER = ("SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK")
-"""Where schedulers say which of the processes on its host a process is."""
+_LOCAL_NUMBER = ("OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
+"""Where schedulers say which of the processes on its host a process is. Within a job of Slurm, Open MPI starts several
+processes in one task, so its number comes first, as in JAX's own detection."""
 
 
 def join(coordinator: str | None, count: int | None, index: int | None, devices: int = 1) -> None:
