@@ -41,6 +41,7 @@ def test_wandb_gets_every_number(tmp_path, monkeypatch):
     sink.close()
     assert [name for name, *_ in calls] == ["init", "log", "finish"]
     assert calls[0][2]["id"] == "id"
+    assert calls[0][2]["reinit"] == "create_new"
     assert calls[1] == ("log", ({"success": 0.5},), {"step": 10})
 
 

@@ -34,6 +34,7 @@ class _WeightsAndBiases:
             config=dict(config),
             id=run_id,
             resume="allow",
+            reinit="create_new",  # Runs of several seeds are in one process; by itself it would give all the first one.
         )
 
     def log(self, steps: int, scalars: Mapping[str, float]) -> None:
