@@ -156,11 +156,11 @@ def _train(
             return opened
 
         directories = processes.on_first(open_directories) or {}
-        with stop_on_signals(reporter) as stop:
+        with stop_on_signals(reporter) as stop, ExitStack() as closing:
             try:
                 for seed, (path, resume) in places.items():
                     runs[seed].open(path, directories.get(seed), meta if resume else None)
-                    stack.callback(runs[seed].close)
+                    closing.callback(runs[seed].close)
                 Loop(list(runs.values()), learners, reporter, stop).go(meta["device"])
             finally:
                 reporter.close()
