@@ -28,10 +28,11 @@ def test_what_cannot_be_is_named(flags, message, capsys, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_run_that_goes_on_has_one_seed(capsys, tmp_path):
+def test_a_run_that_goes_on_has_one_seed_and_its_own_settings(capsys, tmp_path):
     RunDirectory.create(tmp_path / "run", load_config("toy").to_toml(), {})
-    assert run(["train", str(tmp_path / "run"), "--seeds", "0", "1"]) == 2
-    assert "takes nothing else; got seeds" in capsys.readouterr().err
+    for flag, *values in (["--seeds", "0", "1"], ["--dry-run"]):
+        assert run(["train", str(tmp_path / "run"), flag, *values]) == 2
+        assert f"takes nothing else; got {flag.strip('-').replace('-', '_')}" in capsys.readouterr().err
 
 
 def test_neither_another_run_nor_one_in_use_is_touched(capsys, tmp_path, monkeypatch):

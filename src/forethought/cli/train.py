@@ -1,4 +1,4 @@
-"""`forethought train`: one run, new or continued."""
+"""`forethought train`: one run, or several that differ in the seed; new or continued."""
 
 import contextlib
 import sys
@@ -103,7 +103,7 @@ def command(arguments: Sequence[str]) -> int:
         raise UsageError("name a preset, a TOML file or the directory of a run (see forethought train --help)")
     directories = [layer for layer in layers if Path(layer).is_dir()]
     if directories:
-        given = {"out": out, "seeds": seeds}
+        given = {"out": out, "seeds": seeds, "dry_run": dry_run or None}
         extra = [*layers[1:], *settings, *(name for name, value in given.items() if value is not None)]
         return _continue(directories[0], extra, machine)
     with bad_input():
