@@ -196,7 +196,7 @@ def test_a_speed_is_the_median_without_the_iteration_that_compiles(runs):
         speed_of(runs[2].path)
 
 
-@pytest.mark.parametrize("meta", [{"devices": 8}, {"devices": 1, "continued": [{"devices": 8}]}])
+@pytest.mark.parametrize("meta", [{"devices": 8}, *({"devices": n, "continued": [{"devices": 9 - n}]} for n in (1, 8))])
 def test_the_speed_of_several_devices_is_not_taken_for_that_of_one(runs, meta):
     begin(runs[0], 1.0, 100.0, meta=meta)
     with pytest.raises(ConfigError, match="8 devices shared this run"):

@@ -81,8 +81,8 @@ def speed_of(run_dir: str | Path) -> tuple[RunConfig, Speed]:
     rates = [row["steps_per_second"] for row in run.metrics().iter_rows(named=True)]
     if not rates:
         raise ConfigError(f"{run.path}: no iteration is done, so its speed is not known")
-    last = (run.meta.get("continued") or [run.meta])[-1]
-    if (devices := last.get("devices", 1)) > 1:
+    sessions = [run.meta, *run.meta.get("continued", [])]
+    if (devices := max(session.get("devices", 1) for session in sessions)) > 1:
         raise ConfigError(
             f"{run.path}: {devices} devices shared this run, but hours are those of one; measure it on one"
         )
