@@ -350,7 +350,7 @@ def test_nothing_evaluated_and_other_configurations_are_refused(suite, out, tmp_
     )
     path = out / spec_of(suite, "gem", "alp", 0).directory / "config.toml"
     path.write_text(path.read_text().replace("episode_limit = 32", "episode_limit = 33"))
-    with pytest.raises(ConfigError, match=r"environment\.episode_limit is 33 there and 32 in the suite"):
+    with pytest.raises(ConfigError, match=r"environment\.episode_limit is 33 there and 32 is asked for"):
         evaluations(suite, out)
     assert forethought([*arguments, str(out)]) == 2
     assert "episode_limit is 33 there" in capsys.readouterr().err

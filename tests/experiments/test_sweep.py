@@ -227,11 +227,11 @@ def test_another_configuration_under_the_same_name_is_refused(suite, tmp_path):
         update={"ppo": run.spec.config.ppo.model_copy(update={"clip": 0.3}), "device": "cpu"}
     )
     begin(run.path, other)
-    with pytest.raises(ConfigError, match=r"unif/seed-0 holds another run: ppo\.clip is 0\.3 there and 0\.2 in"):
+    with pytest.raises(ConfigError, match=r"unif/seed-0 holds another run: ppo\.clip is 0\.3 there and 0\.2 is asked"):
         plan(suite, tmp_path)
     shutil.rmtree(run.path)
     begin(run.path, run.spec.config.model_copy(update={"seed": 7}))
-    with pytest.raises(ConfigError, match=r"unif/seed-0 holds another run: seed is 7 there and 0 in the suite"):
+    with pytest.raises(ConfigError, match=r"unif/seed-0 holds another run: seed is 7 there and 0 is asked for"):
         plan(suite, tmp_path)
 
 
@@ -240,7 +240,7 @@ def test_the_runs_of_a_suite_are_played_by_one_backend(tmp_path):
     unif, alp = plan(suite, tmp_path, "jax")
     begin(unif.path, unif.spec.config)
     assert {run.spec.config.environment.backend for run in plan(suite, tmp_path)} == {"jax"}
-    with pytest.raises(ConfigError, match=r"environment\.backend is 'jax' there and 'engine' in the suite"):
+    with pytest.raises(ConfigError, match=r"environment\.backend is 'jax' there and 'engine' is asked for"):
         plan(suite, tmp_path, "engine")
     begin(alp.path, plan(suite, tmp_path / "other", "engine")[1].spec.config)
     with pytest.raises(ConfigError, match=r"environment\.backend: 'engine' in .*alp/seed-0 and 'jax' in .*unif/seed-0"):

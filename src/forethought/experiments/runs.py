@@ -157,7 +157,7 @@ def check_same(run_dir: str | Path, config: RunConfig) -> RunConfig:
     ours, theirs = (_flat(each.model_dump(mode="json", exclude=_FREE)) for each in (config, there))
     name = next(name for name in ours if ours[name] != theirs[name])
     raise ConfigError(
-        f"{path.parent} holds another run: {name} is {theirs[name]!r} there and {ours[name]!r} in the suite; "
+        f"{path.parent} holds another run: {name} is {theirs[name]!r} there and {ours[name]!r} is asked for; "
         "name another folder, or move that run away"
     )
 

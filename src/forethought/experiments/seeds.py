@@ -35,7 +35,7 @@ def run_seeds(
     Raises:
         ConfigError: If a directory holds another run.
         Busy: If another process is at work on one of them; nothing is begun then.
-        ValueError: As `forethought.training.train` does.
+        ValueError: As `forethought.training.train_seeds` does.
     """
     config = as_begun(config, run_dirs)
     with ExitStack() as claims:
