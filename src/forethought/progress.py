@@ -172,7 +172,7 @@ def _figures(row: Mapping[str, Any]) -> list[str]:
         f"{_count(row['steps'])} steps",
         f"{_count(row['steps_per_second'])} steps/s",
         f"success {success}",
-        f"goals > 1/3: {row['goals_above_third']}",
+        f"goals > 1/3: {round(row['goals_above_third'], 1):g}",
     ]
 
 
