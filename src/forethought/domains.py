@@ -215,8 +215,7 @@ def _graph(field: str, name: str, shipped: Graph | None, kind: type[Graph]) -> G
 def _load(field: str, name: str, kind: type[Graph]) -> Graph:
     """The graph in a file."""
     if not Path(name).is_file():
-        how = "`Interestingness.save`" if kind is Interestingness else "`forethought judge build`"
-        raise ConfigError(f"{field}: {name} given, but there is no such file; make one with {how}")
+        raise ConfigError(f"{field}: {name} given, but there is no such file; make one with `forethought judge build`")
     try:
         return kind.load(name)
     except (ValueError, OSError) as error:

@@ -90,7 +90,8 @@ def recorded(
 
     Args:
         directory: Directory of the new run.
-        files: Files of one JSON line a query: repetition, source_ids or evidence_ids, target_ids, reply.
+        files: Files of one JSON line a query: repetition, target_ids, reply, and source_ids, evidence_ids or
+            mastered_ids.
         domain: What was judged, and what the judge was told.
         model: Who judged.
         date: When.
