@@ -161,7 +161,23 @@ def test_two_entries_of_one_name_are_not_written(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr("forethought.cli.leaderboard._measured", measured)
     assert run(["leaderboard", str(path), "--add", "random", "--name", "mine"]) == 2
-    assert "'mine' is that of two entries" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "'mine' is that of two entries" in said
+    assert 'measured, but not added: {"name":"mine"' in said
+
+
+def test_an_entry_that_others_changed_meanwhile_is_not_marked(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "l.jsonl"
+    path.write_text(lines({}))
+
+    def measured(*_):
+        path.write_text(lines({"note": "another agent"}))
+        return {}, result(1, 3)
+
+    monkeypatch.setattr("forethought.cli.leaderboard._measured", measured)
+    assert run(["leaderboard", str(path), "--verify", "random", "--name", "agent 0"]) == 2
+    assert "'agent 0' has changed while it was measured" in capsys.readouterr().err
+    assert path.read_text() == lines({"note": "another agent"})
 
 
 @pytest.mark.parametrize(

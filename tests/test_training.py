@@ -18,9 +18,10 @@ from forethought.cli.eval import evaluate
 from forethought.config import load_config
 from forethought.domains import choose_backend
 from forethought.progress import SilentReporter
+from forethought.run import eligible_goals
 from forethought.rundir import WALL_TIME_FIELDS, RunDirectory
 from forethought.signals import stop_on_signals
-from forethought.training import eligible_goals, train
+from forethought.training import train
 
 TINY = {
     "iterations": 6, "checkpoint_minutes": 0, "curriculum.warmup": 2,

@@ -61,9 +61,12 @@ class Loop:
             if not compiled:
                 reporter.message(f"training ...{_compiling(True)}")
                 compiled = True
+            started = time.perf_counter()
             rows = self._iterate(runs)
+            seconds = time.perf_counter() - started
             share = np.mean([run.share for run in runs], axis=0)
-            reporter.iteration(_together(rows), _top(runs[0].tasks.ids, share))
+            shown = _together(rows, config.steps_per_iteration_total, seconds)
+            reporter.iteration(shown, _top(runs[0].tasks.ids, share))
             minutes = (time.monotonic() - saved_time) / 60
             if minutes >= config.checkpoint_minutes or iteration + 1 == config.iterations:
                 for run in runs:
@@ -101,11 +104,12 @@ class Loop:
             waiting = update
         reports.append(_fetch(learners, waiting))
 
+        seconds = (time.perf_counter() - started) / learners.in_turn
         rows = []
         for place, run in enumerate(runs):
             counted = learners.learner.environment.metrics(learners.of_seed(rollout.environment, place))
             updates = [report[place] for report in reports]
-            rows.append(run.conclude(learners.of_seed(state, place), updates, counted, started))
+            rows.append(run.conclude(learners.of_seed(state, place), updates, counted, seconds))
         return rows
 
 
@@ -123,9 +127,10 @@ def _fetch(learners: OneLearner | SeededLearners, update: Any) -> list[Update]:
     return learners.reports(update)
 
 
-def _together(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What is shown of the same iteration of several runs."""
-    totals = {name: sum(row[name] for row in rows) for name in ("steps", "steps_per_second")}
+def _together(rows: Sequence[Mapping[str, Any]], steps: int, seconds: float) -> dict[str, Any]:
+    """What is shown of an iteration of `steps`: one run's line of metrics, or what several did in those seconds."""
+    totals = {"steps": sum(row["steps"] for row in rows)}
+    totals |= {"seconds": seconds, "steps_per_second": len(rows) * steps / seconds}
     means = {name: sum(row[name] for row in rows) / len(rows) for name in ("mean_success_rate", "goals_above_third")}
     return dict(rows[0]) if len(rows) == 1 else dict(rows[0]) | totals | means
 

@@ -5,7 +5,6 @@ seed and the iteration's number. So the state between two iterations is the lear
 counts; that is what a checkpoint holds, and a run that goes on from one does what it would have done.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,7 +127,7 @@ class Run:
         return self._goals
 
     def conclude(
-        self, state: LearnerState, updates: Sequence[Update], environment: Mapping[str, Any], started: float
+        self, state: LearnerState, updates: Sequence[Update], environment: Mapping[str, Any], seconds: float
     ) -> dict[str, Any]:
         """Take note of what has come of the iteration, and record it.
 
@@ -136,7 +135,7 @@ class Run:
             state: The learner after it.
             updates: Its updates, on the host.
             environment: What the environments counted.
-            started: When it began.
+            seconds: What it took of a device's time.
 
         Returns:
             Its line of metrics.
@@ -150,7 +149,6 @@ class Run:
         self.iteration += 1
         self.steps += config.steps_per_iteration_total
 
-        seconds = time.perf_counter() - started
         rates = curriculum.success_rate
         row = {
             "iteration": self.iteration,

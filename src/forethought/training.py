@@ -20,7 +20,7 @@ from forethought.learner.seeds import OneLearner, SeededLearners
 from forethought.loop import Loop
 from forethought.parts import DeviceParts, Lanes
 from forethought.progress import Reporter, SilentReporter, make_reporter
-from forethought.run import Run, eligible_goals
+from forethought.run import Run
 from forethought.rundir import RunDirectory, check_new
 from forethought.sharding import Spread, spread_over
 from forethought.signals import stop_on_signals
@@ -28,8 +28,6 @@ from forethought.sinks import check_sinks
 
 if TYPE_CHECKING:
     from forethought.domains import Domain
-
-__all__ = ["RunResult", "eligible_goals", "make_environment", "make_learner", "train", "train_seeds"]
 
 
 @dataclass(frozen=True)

@@ -181,6 +181,15 @@ def test_a_run_that_has_only_begun_takes_nothing_from_its_finished_siblings(stud
     assert "Not ended" not in theirs.note
 
 
+def test_a_seed_that_has_not_ended_is_drawn_beside_the_others(studies):
+    study = studies("targets", "laptop")
+    begun = (pl.col("seed") == 4) & (pl.col("iteration") > 0)
+    ours = drawn(8, replace(study, evaluations=study.evaluations.filter(~begun)))
+    assert ours.table["seed"].n_unique() == 5
+    assert "Not ended: " in ours.note
+    assert "left out" not in ours.note
+
+
 def test_first_evaluations_alone_can_be_drawn(studies):
     for number in LAYOUTS:
         study = studies(FIGURES[number].suite, "laptop")

@@ -104,7 +104,7 @@ def test_a_page_of_real_directories_says_what_was_run(made_up_sweep, tmp_path):
     assert f"23 of 24 runs done · forethought sweep {file} --scale tiny --out {out}" in text
     read = Page(text)
     assert read.cells.count("not begun") == 0
-    assert "Not listed: 1 runs that have not begun." in text
+    assert "Not listed: 1 that has not begun." in text
     assert read.cells.count("done") == 23
     found = decoded(read.data["tables"]["runs"])
     assert found["state"].to_list()[-1] == "not begun"

@@ -76,15 +76,23 @@ def leaderboard(
         fields |= {"policy": policy} if policy else {}
         with bad_input():
             entry = make_entry(result, name=name, note=note, seed=seed, episode_limit=4096, **fields)
-            entries = [*current(), entry]
-            write_leaderboard(entries, file)
+            try:
+                entries = [*current(), entry]
+                write_leaderboard(entries, file)
+            except (OSError, ValueError):
+                # Hours may have gone into it.
+                print(f"measured, but not added: {entry.model_dump_json()}", file=sys.stderr)
+                raise
     elif verify and found is not None:
         _, result = _measured(verify, found.goal_ids, found.episodes, found.seed, found.episode_limit, env)
         if lines := differences(found, result):
             print("\n".join([f"{name}: not the same", *lines]), file=sys.stderr)
             return 1
         with bad_input():
-            entries = [e.model_copy(update={"verified": True}) if e == found else e for e in current()]
+            entries = current()
+            if found not in entries:
+                raise UsageError(f"{file}: the entry {name!r} has changed while it was measured; nothing is marked")
+            entries[entries.index(found)] = found.model_copy(update={"verified": True})
             write_leaderboard(entries, file)
     print(table(entries))
     return 0

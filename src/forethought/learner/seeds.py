@@ -42,6 +42,8 @@ class SeededLearners:
             )
         self.learner = learner
         self.seeds = seeds
+        self.in_turn = seeds // len(devices)
+        """How many share the time of a device."""
         mesh = Mesh(np.array(devices), (SEED,), axis_types=(AxisType.Auto,))
         self._spread = NamedSharding(mesh, PartitionSpec(SEED))
         self._devices = tuple(devices)
@@ -131,6 +133,9 @@ class SeededLearners:
 
 class OneLearner:
     """A learner by itself, with the methods of `SeededLearners` and no further axis."""
+
+    in_turn = 1
+    """How many share the time of a device."""
 
     def __init__(self, learner: Learner) -> None:
         self.learner = learner

@@ -112,7 +112,7 @@ def across_seeds(study: "Study", options: Options, target: str) -> Drawn:
     method = methods[0]
     seeds = rows.filter(rows["method"] == method)["seed"].unique().sort().to_list()
     shown = [Shown(_run(study, target, method, seed), f"seed {seed}") for seed in seeds]
-    drawn = _draw(study, options, target, shown, 5, (method,))
+    drawn = _draw(study, options, target, shown, 5, (method,), every_run=True)
     return Drawn(
         drawn.figure,
         drawn.table,
@@ -213,7 +213,14 @@ def _run(study: "Study", target: str, method: str, seed: int) -> "RunSpec":
 
 
 def _draw(
-    study: "Study", options: Options, target: str, shown: Sequence[Shown], across: int, methods: Sequence[str]
+    study: "Study",
+    options: Options,
+    target: str,
+    shown: Sequence[Shown],
+    across: int,
+    methods: Sequence[str],
+    *,
+    every_run: bool = False,
 ) -> Drawn:
     import polars as pl
 
@@ -261,6 +268,7 @@ def _draw(
     note = study.note(
         rows,
         lambda run: _main(run, target) and options.wants(run.method, methods),
+        means=not every_run,
     )
     note += f" Not evaluated in these runs: {'; '.join(unseen)}." if unseen else ""
     if options.goals == () and goals != list(RELATED.get(target, ())):

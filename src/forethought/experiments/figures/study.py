@@ -48,12 +48,13 @@ class Study:
             return MissingRunsError(f"{place} has no run {what}; name a suite that has with --suite")
         return MissingRunsError(f"no run {what} has been evaluated in {place}; make them with: {self.command}")
 
-    def note(self, used: "pl.DataFrame", wanted: Callable[[RunSpec], bool]) -> str:
+    def note(self, used: "pl.DataFrame", wanted: Callable[[RunSpec], bool], *, means: bool = True) -> str:
         """What the records are, and how many of the runs that belong to the comparison are missing.
 
         Args:
             used: Columns `RUN` and `iteration` at least: the evaluations of the runs that belong to it.
             wanted: Whether a run of the suite belongs to the comparison.
+            means: Whether runs that have not ended are left out beside those that have.
         """
         from forethought.experiments.results import finished
 
@@ -71,7 +72,8 @@ class Study:
             absent = {run.method for run in missing} - {method for _, _, method, _ in series}
             note += f" (none of {', '.join(map(method_name, ordered(absent, METHODS)))})." if absent else "."
         if begun := len(there - ended):
-            note += f" Not ended: {_count(begun, 'run')}, left out where others of the kind have."
+            left_out = ", left out where others of the kind have" if means else ""
+            note += f" Not ended: {_count(begun, 'run')}{left_out}."
         return note
 
 

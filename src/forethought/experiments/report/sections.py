@@ -103,7 +103,7 @@ def runs(infos: Sequence[RunInfo]) -> str:
     note = _note(
         f"{done} of {len(infos)} runs done, {steps:,} environment steps in {hours:.1f} hours of training (evaluations "
         f"not counted). Trained on: {'; '.join(devices) or 'nothing yet'}."
-        + (f" Not listed: {waiting} runs that have not begun." if waiting else "")
+        + (f" Not listed: {waiting} that {'has' if waiting == 1 else 'have'} not begun." if waiting else "")
     )
     most = max((info.seconds for info in infos), default=0.0)
     head = ("run", "state", "decisions", "steps/s", "hours of training", "device", "started", "commit")
