@@ -107,6 +107,24 @@ def test_a_clock_that_is_ahead_takes_no_claim_from_the_living(tmp_path, monkeypa
     assert claim_on(run).owner.host == "node7"
 
 
+@pytest.mark.parametrize("silent", [0, 2 * SILENCE])
+def test_only_a_turn_that_was_left_is_taken_away_whatever_this_clock_says(tmp_path, monkeypatch, silent):
+    run = tmp_path / "seed-0"
+    elsewhere(run, 2 * SILENCE)
+    turn = lock_path(run).with_name(f".{lock_path(run).name}.turn")
+    turn.touch()
+    os.utime(turn, (turn.stat().st_mtime - silent,) * 2)
+    now = time.time()
+    monkeypatch.setattr(claiming.time, "time", lambda: now + (0 if silent else 3 * SILENCE))
+    if silent:
+        with claimed(run):
+            assert claim_on(run).mine
+    else:
+        with pytest.raises(Busy, match="who are claiming it"), claimed(run):
+            pass
+        assert turn.exists()
+
+
 def test_a_later_attempt_of_the_same_job_need_not_wait(tmp_path):
     run = tmp_path / "seed-0"
     elsewhere(run, job="slurm 7")

@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -165,7 +166,7 @@ def _replace(path: Path, void: str, text: str, silence: float) -> bool:
         open(turn, "x").close()
     except FileExistsError:
         with suppress(FileNotFoundError):
-            if time.time() - turn.stat().st_mtime > SILENCE:
+            if _files_clock(path.parent) - turn.stat().st_mtime > SILENCE:
                 turn.unlink()  # Whoever made it did not live to remove it.
         return False
     try:
@@ -179,6 +180,12 @@ def _replace(path: Path, void: str, text: str, silence: float) -> bool:
         return False  # Its owner has let go of it at this moment.
     finally:
         turn.unlink(missing_ok=True)
+
+
+def _files_clock(folder: Path) -> float:
+    """Now, by the clock of the machine that has the files."""
+    with tempfile.TemporaryFile(dir=folder) as new:
+        return os.fstat(new.fileno()).st_mtime
 
 
 def _beat(path: Path, text: str, over: threading.Event) -> None:
