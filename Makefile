@@ -21,7 +21,7 @@ types: setup
 	$(BIN)/pyright
 
 unit: setup
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # What takes minutes each: altered rules of the engine, a cluster's own scheduler.
 test-slow: setup

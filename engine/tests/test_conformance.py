@@ -14,8 +14,6 @@ from conformance.recording import Recording
 
 from craftax_native import Games
 
-pytestmark = pytest.mark.xdist_group("recorded games")
-
 ENCHANTED = [f"{thing} enchanted with {kind}" for thing in ("sword", "bow", "armour") for kind in ("fire", "ice")]
 MINED = ("stone", "coal", "iron", "diamond", "sapphire", "ruby", "stalagmite", "chest", "furnace", "crafting_table")
 PLACED_IN = ("grass", "sand", "path", "water", "lava", "fire_grass", "ice_grass", "gravel", "ice_shrub")

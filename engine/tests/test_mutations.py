@@ -7,8 +7,6 @@ from conformance.mutations import MUTATIONS, Mutation, alter, notice, notice_all
 from conformance.recording import Recording
 from conformance.rules import ENGINE, build, copy_sources
 
-pytestmark = pytest.mark.xdist_group("recorded games")
-
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: f"{mutation.file}: {mutation.old.strip()}")
 def test_what_is_to_be_altered_is_there_once(mutation: Mutation) -> None:

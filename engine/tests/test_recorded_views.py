@@ -21,7 +21,6 @@ EVERY = 5
 
 
 @pytest.mark.craftax
-@pytest.mark.xdist_group("recorded games")
 def test_goals_and_observations_of_craftaxs_own_games(recorded_games: Path):
     recording = Recording.load(recorded_games)
     count = recording.num_envs

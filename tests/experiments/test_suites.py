@@ -211,7 +211,11 @@ def test_what_is_wrong_in_a_file_is_named(tmp_path, change, message):
 def test_the_documented_file_works(tmp_path):
     path = tmp_path / "mine.toml"
     documented = Path(__file__).parents[2] / "docs" / "experiments.md"
-    path.write_text(re.search(r"```toml\n(.*?)```", documented.read_text(encoding="utf-8"), re.DOTALL)[1])
+    path.write_text(
+        re.search(
+            r"```\{code-block\} toml\n:caption: mine.toml\n(.*?)```", documented.read_text(encoding="utf-8"), re.DOTALL
+        )[1]
+    )
     suite = load_suite(path, "mine")
     assert len(suite.runs) == 20
     assert {(run.variant, run.config.curriculum.warmup) for run in suite.runs} == {("", 4), ("warmup=12", 12)}

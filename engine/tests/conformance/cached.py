@@ -5,6 +5,7 @@
 prints the file's path.
 """
 
+import fcntl
 import hashlib
 import importlib.metadata
 import os
@@ -30,8 +31,13 @@ def recorded_games() -> Path:
     A process of its own records them, so that JAX and its memory are gone when the engine plays.
     """
     path = _CACHE / "recordings" / f"games-{_fingerprint()}.npz"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path.with_suffix(".lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # Another process may be at it: then this one waits for its file.
+        if path.exists():
+            return path
         partial = path.with_suffix(f".{os.getpid()}.npz")
         command = [sys.executable, "-m", "conformance.record", str(partial), "--steps", str(STEPS)]
         environment = {"JAX_COMPILATION_CACHE_DIR": str(_CACHE / "jax")} | os.environ | _ON_THE_CPU
