@@ -5,7 +5,6 @@ import platform
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,11 +33,12 @@ _PACKAGES = (
 )
 
 
-def record(config: RunConfig, domain: "Domain", device: str, argv: Sequence[str] | None) -> dict[str, Any]:
-    """The content of `meta.json` for a run that begins now."""
+def record(
+    config: RunConfig, domain: "Domain", device: str, devices: int, argv: Sequence[str] | None
+) -> dict[str, Any]:
+    """The content of `meta.json` for a run that begins now on so many devices, but for the `run_id` of its own."""
     own = config.tasks.own_goals
     return {
-        "run_id": uuid.uuid4().hex,
         "argv": list(sys.argv if argv is None else argv),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "device": device,
@@ -53,6 +53,8 @@ def record(config: RunConfig, domain: "Domain", device: str, argv: Sequence[str]
         }
         | ({} if domain.interestingness is None else {"interestingness": _graph_digest(domain.interestingness)})
         | ({} if own is None else {"own_goals": digest(own)}),
+        "backend": config.environment.backend,
+        "devices": devices,
     }
 
 

@@ -130,9 +130,9 @@ def _train(
         config = choose_backend(config)
         configs = {seed: config.model_copy(update={"seed": seed}) for seed in places}
         domain = load_domain(config)
-        meta = provenance.record(config, domain, describe(list(everywhere.devices if everywhere else used)), argv)
-        devices_of_a_run = everywhere.count if everywhere and len(places) == 1 else 1
-        meta |= {"backend": config.environment.backend, "devices": devices_of_a_run}
+        spread = everywhere if len(places) == 1 else None
+        device = describe(list(everywhere.devices if everywhere else used))
+        meta = provenance.record(config, domain, device, spread.count if spread else 1, argv)
 
         def check() -> None:
             for seed, directory in (existing or {}).items():
@@ -140,7 +140,6 @@ def _train(
                     provenance.check_unchanged(configs[seed], directory, meta)
 
         processes.on_first(check)
-        spread = everywhere if len(places) == 1 else None
         learner = make_learner(config, make_environment(config, domain, spread), domain, spread)
         learners = OneLearner(learner) if len(places) == 1 else SeededLearners(learner, len(places), used)
         runs = {seed: Run(configs[seed], domain, learner, reporter, everywhere) for seed in places}
@@ -148,7 +147,7 @@ def _train(
         def open_directories() -> dict[int, RunDirectory]:
             opened = {}
             for seed, directory in (existing or {}).items():
-                begun = meta | {"run_id": uuid.uuid4().hex}
+                begun = {"run_id": uuid.uuid4().hex} | meta
                 opened[seed] = directory or RunDirectory.create(places[seed][0], configs[seed].to_toml(), begun)
                 stack.enter_context(opened[seed].locked())
             return opened
@@ -159,7 +158,7 @@ def _train(
                 for seed, (path, resume) in places.items():
                     runs[seed].open(path, directories.get(seed), meta if resume else None)
                     closing.callback(runs[seed].close)
-                Loop(list(runs.values()), learners, reporter, stop).go(meta["device"])
+                Loop(list(runs.values()), learners, reporter, stop).go(device)
             finally:
                 reporter.close()
         return {seed: _result(run) for seed, run in runs.items()}
